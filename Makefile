@@ -1,0 +1,123 @@
+# pipec: `make demo` installs, builds and runs the clickstream pipeline; `make test` passes all tests. `make help` lists the rest.
+#
+#   BUILD=dir        where objects and programs go        (build)
+#   CC, CXX          compilers                            (gcc, g++)
+#   SANITIZE=1       ASan and UBSan, debug checks         (BUILD defaults to build/asan)
+
+CC := gcc
+CXX := g++
+ifeq ($(SANITIZE),1)
+BUILD := build/asan
+MODE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DPIPE_DEBUG
+LDMODE := -fsanitize=address,undefined
+else
+BUILD := build
+MODE := -O2 -g -D_FORTIFY_SOURCE=2
+LDMODE :=
+endif
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
+HARDEN := -fstack-protector-strong -fPIE
+CFLAGS := -std=gnu11 $(MODE) $(WARN) $(HARDEN) -D_GNU_SOURCE
+CXXFLAGS := -std=gnu++17 $(MODE) -Wall -Wextra -Werror $(HARDEN)
+LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDMODE)
+COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+
+COMPILER_SOURCES := $(wildcard compiler/*.c)
+COMPILER_OBJECTS := $(COMPILER_SOURCES:compiler/%.c=$(BUILD)/compiler/%.o) \
+    $(patsubst compiler/%.cc,$(BUILD)/compiler/%.o,$(wildcard compiler/*.cc)) \
+    $(BUILD)/compiler/parser.o $(BUILD)/compiler/lexer.o $(BUILD)/compiler/help_texts.o
+COMPILER_LIBRARY := $(filter-out %/main.o,$(COMPILER_OBJECTS))
+RUNTIME_OBJECTS := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*.c)) \
+    $(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
+PIPELINES := $(patsubst pipelines/%.pipe,%,$(wildcard pipelines/*.pipe))
+PROGRAMS := $(PIPELINES:%=$(BUILD)/%)
+
+.PHONY: all deps demo test check unit bench generated check-generated golden-update tidy clean help
+.DELETE_ON_ERROR:
+
+all: $(BUILD)/pipec $(BUILD)/libpipe.a
+
+help:
+	@sed -n '1,6s/^# \{0,1\}//p' Makefile
+	@echo 'Targets: demo test unit bench generated golden-update tidy clean'
+
+deps:
+	@docker/install-packages.sh
+
+$(BUILD)/compiler/parser.c $(BUILD)/compiler/parser.h &: compiler/parser.y
+	@mkdir -p $(@D)
+	bison -Wall -Werror -o $(BUILD)/compiler/parser.c --header=$(BUILD)/compiler/parser.h $<
+
+$(BUILD)/compiler/lexer.c: compiler/lexer.l $(BUILD)/compiler/parser.h
+	@mkdir -p $(@D)
+	flex -o $@ $<
+
+$(BUILD)/compiler/help_texts.c: compiler/embed_help.py compiler/codes.def $(wildcard tests/errors/*)
+	@mkdir -p $(@D)
+	python3 compiler/embed_help.py compiler/codes.def tests/errors $@
+
+$(BUILD)/compiler/%.o: $(BUILD)/compiler/%.c $(BUILD)/compiler/parser.h
+	$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-shadow -Wno-unused-function -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+
+$(BUILD)/compiler/%.o: compiler/%.c $(BUILD)/compiler/parser.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+
+$(BUILD)/compiler/%.o: compiler/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) -Icompiler -MMD -c -o $@ $<
+
+$(BUILD)/runtime/%.o: runtime/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Iruntime -MMD -c -o $@ $<
+
+$(BUILD)/runtime/%.o: runtime/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) -Iruntime -MMD -c -o $@ $<
+
+$(BUILD)/libpipe.a: $(RUNTIME_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+	@echo '$(RUNTIME_LIBS) $(LDMODE)' >$(BUILD)/libpipe.flags
+
+$(BUILD)/pipec: $(COMPILER_OBJECTS)
+	$(CC) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS)
+
+$(BUILD)/unit/compiler_%: tests/unit/compiler_%.c $(COMPILER_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Wno-missing-prototypes -Icompiler -I$(BUILD)/compiler $(LDFLAGS) -o $@ $^ -lcmocka $(COMPILER_LIBS)
+
+$(BUILD)/unit/runtime_%: tests/unit/runtime_%.c $(BUILD)/libpipe.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Wno-missing-prototypes -Iruntime $(LDFLAGS) -o $@ $^ -lcmocka $(RUNTIME_LIBS)
+
+# The compiled pipelines. PIPEC_HOME tells where runtime/ and libpipe.a are, for a build outside build/.
+$(PROGRAMS): $(BUILD)/%: pipelines/%.pipe $(BUILD)/pipec $(BUILD)/libpipe.a $(wildcard contracts/*/*.avsc)
+	$(BUILD)/pipec build $< --out $(BUILD)/generated -o $@
+
+generated: $(BUILD)/pipec
+	@for name in $(PIPELINES); do $(BUILD)/pipec pipelines/$$name.pipe || exit 1; done
+
+unit: $(UNIT_TESTS)
+	@for test in $(UNIT_TESTS); do $$test 2>$(BUILD)/unit.log || { cat $(BUILD)/unit.log; exit 1; }; done
+
+demo: deps
+	@$(MAKE) --no-print-directory -s -j2 $(BUILD)/pipec $(BUILD)/libpipe.a
+	@pipelines/demo.sh $(BUILD)
+
+test: deps
+	@tests/run.sh
+
+bench: all $(BUILD)/clickstream
+	@tests/bench/run.sh $(BUILD)
+
+tidy:
+	@tests/tidy.sh
+
+clean:
+	rm -rf build run
+
+-include $(wildcard $(BUILD)/*/*.d)

@@ -1,0 +1,407 @@
+/*
+ * physical.c: from the checked program to stages, exchanges and states (plan.h). Streams come in
+ * dataflow order, so one walk decides for each: where its rows arrive, by what they are partitioned
+ * there, whether its stateful clause can stay local, and where its output is made.
+ */
+#include "plan.h"
+
+#include <string.h>
+
+/* Exchanges behind file sources: a bounded input is read by one process, more partitions would only
+ * cost. */
+enum { FILE_EXCHANGE_PARTITIONS = 1 };
+
+struct planner {
+    struct program *program;
+    struct plan *plan;
+    struct arena *arena;
+};
+
+struct stream_plan *stream_plan_of(const struct program *program, const struct stream *stream)
+{
+    for (size_t i = 0; i < program->streams.count; i++)
+        if (program->streams.items[i] == stream)
+            return &program->plan->streams[i];
+    return NULL;
+}
+
+static bool has_stage(struct stage *const *stages, size_t count, const struct stage *stage)
+{
+    for (size_t i = 0; i < count; i++)
+        if (stages[i] == stage)
+            return true;
+    return false;
+}
+
+static void add_head_stage(struct planner *planner, struct stream_plan *at, struct stage *stage)
+{
+    if (has_stage(at->head_stages.items, at->head_stages.count, stage))
+        return;
+    vec_push(planner->arena, &at->head_stages, stage);
+    vec_push(planner->arena, &stage->heads, at->stream);
+}
+
+static void add_tail_stage(struct planner *planner, struct stream_plan *at, struct stage *stage)
+{
+    if (has_stage(at->tail_stages.items, at->tail_stages.count, stage))
+        return;
+    vec_push(planner->arena, &at->tail_stages, stage);
+    vec_push(planner->arena, &stage->tails, at->stream);
+}
+
+static struct stage *new_stage(struct planner *planner, const char *name)
+{
+    struct stage *stage = arena_alloc(planner->arena, sizeof *stage);
+    stage->index = (uint32_t)planner->plan->stages.count;
+    stage->name = name;
+    vec_push(planner->arena, &planner->plan->stages, stage);
+    return stage;
+}
+
+const struct step *stateful_step(const struct stream *stream)
+{
+    for (size_t i = 0; i < stream->step_count; i++)
+        if (stream->steps[i].kind == STEP_DEDUP || stream->steps[i].kind == STEP_WINDOW)
+            return &stream->steps[i];
+    return NULL;
+}
+
+/* ---- partitioning: which columns of a row decide its partition ---- */
+
+static void set_partitioning(struct stream_plan *at, const char **key, size_t count,
+                             uint32_t partitions)
+{
+    at->partition_key = key;
+    at->partition_key_count = count;
+    at->partitioned = count > 0;
+    at->partitions = partitions;
+}
+
+static const char *column_name(const struct record_type *row, uint32_t column)
+{
+    return row->fields[column].name;
+}
+
+static const char **key_names(struct planner *planner, const struct record_type *row,
+                              const uint32_t *columns, size_t count)
+{
+    const char **names = arena_alloc(planner->arena, (count + 1) * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = column_name(row, columns[i]);
+    return names;
+}
+
+/* The output column of a select that is just `column`, or NULL. */
+static const char *selected_as(const struct step *select, const char *column)
+{
+    for (size_t i = 0; i < select->assigns.count; i++) {
+        const struct expr *expr = select->assigns.items[i].expr;
+        if (expr->kind == EXPR_PATH && expr->root == ROOT_COLUMN && expr->steps.count == 1 &&
+            column_name(select->input, expr->steps.items[0]) == column)
+            return select->assigns.items[i].name;
+    }
+    return NULL;
+}
+
+/* The partition key after unnest and select: renamed where they rename, gone where they drop a part
+ * of it. */
+static void carry_partitioning(struct planner *planner, struct stream_plan *at)
+{
+    for (size_t i = 0; i < at->stream->step_count && at->partitioned; i++) {
+        const struct step *step = &at->stream->steps[i];
+        if (step->kind != STEP_SELECT)
+            continue;
+        const char **renamed =
+            arena_alloc(planner->arena, at->partition_key_count * sizeof *renamed);
+        for (size_t k = 0; k < at->partition_key_count; k++) {
+            renamed[k] = selected_as(step, at->partition_key[k]);
+            if (renamed[k] == NULL)
+                at->partitioned = false;
+        }
+        if (at->partitioned)
+            at->partition_key = renamed;
+    }
+}
+
+static bool key_holds(const struct step *step, const char *column)
+{
+    for (size_t i = 0; i < step->key_count; i++)
+        if (column_name(step->input, step->key_columns[i]) == column)
+            return true;
+    return false;
+}
+
+/* Local: rows with equal keys always meet in one task, for the key holds the whole partition key.
+ */
+static bool is_local(const struct stream_plan *at, const struct step *step)
+{
+    if (!at->partitioned || at->head_stages.count != 1)
+        return false;
+    for (size_t i = 0; i < at->partition_key_count; i++)
+        if (!key_holds(step, at->partition_key[i]))
+            return false;
+    return true;
+}
+
+static const char *join_names(struct planner *planner, const char **names, size_t count)
+{
+    const char *joined = "";
+    for (size_t i = 0; i < count; i++)
+        joined = arena_printf(planner->arena, "%s%s%s", joined, i > 0 ? ", " : "", names[i]);
+    return joined;
+}
+
+/* ---- streams ---- */
+
+static void plan_source(struct planner *planner, struct stream_plan *at)
+{
+    const struct source_def *source = at->stream->source;
+    struct stage *stage = new_stage(planner, at->stream->name.text);
+    stage->source = at->stream;
+    add_head_stage(planner, at, stage);
+    add_tail_stage(planner, at, stage);
+    set_partitioning(at,
+                     key_names(planner, at->stream->row, source->key_columns, source->key_count),
+                     source->key_count, source->is_kafka ? source->partitions : 0);
+}
+
+static bool expr_step_can_reject(const struct step *step)
+{
+    if (step->kind == STEP_REQUIRE)
+        return true;
+    if (step->expr != NULL && step->expr->fallible)
+        return true;
+    for (size_t i = 0; i < step->assigns.count; i++)
+        if (step->assigns.items[i].expr->fallible)
+            return true;
+    for (size_t i = 0; i < step->aggregate_count; i++)
+        if ((step->aggregates[i].arg != NULL && step->aggregates[i].arg->fallible) ||
+            (step->aggregates[i].by != NULL && step->aggregates[i].by->fallible))
+            return true;
+    return false;
+}
+
+/* Whether `stream` sends rows to the side stream before (head) and after (tail) its exchange. */
+static void feeding_ends(const struct stream *stream, const struct stream *side, bool *head,
+                         bool *tail)
+{
+    *head = *tail = false;
+    if (stream->kind == STREAM_SOURCE) {
+        *head = stream->source->rejects == side;
+        return;
+    }
+    for (size_t i = 0; i < stream->step_count; i++) {
+        const struct step *step = &stream->steps[i];
+        if (step->kind == STEP_DIVERT && step->to == side)
+            *head = true;
+        if (stream->rejects == side && expr_step_can_reject(step))
+            *head = true;
+        if (stream->rejects == side && (step->kind == STEP_DEDUP || step->kind == STEP_WINDOW))
+            *tail = true;
+        if (step->kind == STEP_WINDOW && step->late == side) {
+            *head = *head || step->window != WINDOW_SESSION;
+            *tail = *tail || step->window == WINDOW_SESSION;
+        }
+    }
+}
+
+static void plan_side_stream(struct planner *planner, struct stream_plan *at)
+{
+    for (size_t f = 0; f < at->stream->feeders.count; f++) {
+        struct stream_plan *feeder = stream_plan_of(planner->program, at->stream->feeders.items[f]);
+        bool head, tail;
+        feeding_ends(feeder->stream, at->stream, &head, &tail);
+        for (size_t i = 0; head && i < feeder->head_stages.count; i++)
+            add_head_stage(planner, at, feeder->head_stages.items[i]);
+        for (size_t i = 0; tail && i < feeder->tail_stages.count; i++)
+            add_head_stage(planner, at, feeder->tail_stages.items[i]);
+        if (feeder->delay_ms > at->delay_ms)
+            at->delay_ms = feeder->delay_ms;
+        if (feeder->partitions > at->partitions)
+            at->partitions = feeder->partitions;
+    }
+    for (size_t i = 0; i < at->head_stages.count; i++)
+        add_tail_stage(planner, at, at->head_stages.items[i]);
+    if (at->stream->kind != STREAM_DIVERTED || at->stream->feeders.count != 1)
+        return;
+    const struct stream *feeder = at->stream->feeders.items[0];
+    if (feeder->input_count == 1) {
+        const struct stream_plan *input = stream_plan_of(planner->program, feeder->inputs[0]);
+        set_partitioning(at, input->partition_key, input->partition_key_count, input->partitions);
+        at->partitioned = input->partitioned;
+    }
+}
+
+static void enter_inputs(struct planner *planner, struct stream_plan *at)
+{
+    const struct stream *stream = at->stream;
+    for (size_t i = 0; i < stream->input_count; i++) {
+        const struct stream_plan *input = stream_plan_of(planner->program, stream->inputs[i]);
+        for (size_t s = 0; s < input->tail_stages.count; s++)
+            add_head_stage(planner, at, input->tail_stages.items[s]);
+        if (input->delay_ms > at->delay_ms)
+            at->delay_ms = input->delay_ms;
+        if (input->partitions > at->partitions)
+            at->partitions = input->partitions;
+        if (stream->input_count == 1) {
+            set_partitioning(at, input->partition_key, input->partition_key_count,
+                             input->partitions);
+            at->partitioned = input->partitioned;
+        }
+    }
+    carry_partitioning(planner, at);
+}
+
+static const char *exchange_reason(struct planner *planner, const struct stream_plan *at)
+{
+    if (at->stream->input_count > 1)
+        return "a union has no common partitioning";
+    if (at->partition_key_count == 0)
+        return "input is partitioned by nothing declared";
+    if (!at->partitioned)
+        return arena_printf(planner->arena, "the partition key %s is not kept by select",
+                            join_names(planner, at->partition_key, at->partition_key_count));
+    return arena_printf(planner->arena, "input is partitioned by %s",
+                        join_names(planner, at->partition_key, at->partition_key_count));
+}
+
+static struct state *new_state(struct planner *planner, struct stream_plan *at, struct stage *stage,
+                               const struct step *step, enum phase phase)
+{
+    struct state *state = arena_alloc(planner->arena, sizeof *state);
+    state->index = (uint32_t)stage->states.count;
+    state->stage = stage;
+    state->stream = at->stream;
+    state->step = step;
+    state->phase = phase;
+    state->exchange = at->exchange;
+    vec_push(planner->arena, &stage->states, state);
+    return state;
+}
+
+static struct exchange *new_exchange(struct planner *planner, struct stream_plan *at,
+                                     const struct step *step)
+{
+    struct exchange *exchange = arena_alloc(planner->arena, sizeof *exchange);
+    exchange->index = (uint32_t)planner->plan->exchanges.count;
+    exchange->name = at->stream->name.text;
+    exchange->stream = at->stream;
+    exchange->step = step;
+    bool two_phase = step->kind == STEP_WINDOW && step->window != WINDOW_SESSION;
+    exchange->kind = two_phase ? EXCHANGE_PARTIALS : EXCHANGE_ROWS;
+    exchange->partitions = at->partitions > 0 ? at->partitions : FILE_EXCHANGE_PARTITIONS;
+    if (step->key_count == 0)
+        exchange->partitions = 1;
+    exchange->reason = exchange_reason(planner, at);
+    vec_push(planner->arena, &planner->plan->exchanges, exchange);
+    for (size_t i = 0; i < at->head_stages.count; i++) {
+        struct stage *from = at->head_stages.items[i];
+        vec_push(planner->arena, &exchange->from, from);
+        vec_push(planner->arena, &from->outputs, exchange);
+        vec_push(planner->arena, &from->output_delays_ms, at->delay_ms);
+    }
+    exchange->to = new_stage(planner, exchange->name);
+    exchange->to->input = exchange;
+    return exchange;
+}
+
+static void plan_behind_exchange(struct planner *planner, struct stream_plan *at,
+                                 const struct step *step)
+{
+    at->exchange = new_exchange(planner, at, step);
+    bool partials = at->exchange->kind == EXCHANGE_PARTIALS;
+    for (size_t i = 0; partials && i < at->head_stages.count; i++) {
+        struct state *partial =
+            new_state(planner, at, at->head_stages.items[i], step, PHASE_PARTIAL);
+        partial->delay_ms = at->delay_ms;
+        if (at->partial == NULL)
+            at->partial = partial;
+    }
+    at->state =
+        new_state(planner, at, at->exchange->to, step, partials ? PHASE_MERGE : PHASE_LOCAL);
+    at->state->judge_by_record = !partials;
+    at->delay_ms = 0;
+    set_partitioning(at, key_names(planner, step->input, step->key_columns, step->key_count),
+                     step->key_count, at->exchange->partitions);
+    add_tail_stage(planner, at, at->exchange->to);
+}
+
+static void plan_stateful(struct planner *planner, struct stream_plan *at, const struct step *step)
+{
+    if (is_local(at, step)) {
+        at->state = new_state(planner, at, at->head_stages.items[0], step, PHASE_LOCAL);
+        at->state->delay_ms = at->delay_ms;
+        at->state->why_local =
+            arena_printf(planner->arena, "key holds %s",
+                         join_names(planner, at->partition_key, at->partition_key_count));
+        add_tail_stage(planner, at, at->head_stages.items[0]);
+    } else {
+        plan_behind_exchange(planner, at, step);
+    }
+    if (step->kind == STEP_WINDOW)
+        at->delay_ms += step->lateness_ms;
+}
+
+static void plan_stream(struct planner *planner, struct stream_plan *at)
+{
+    enter_inputs(planner, at);
+    const struct step *step = stateful_step(at->stream);
+    if (step != NULL) {
+        plan_stateful(planner, at, step);
+        return;
+    }
+    for (size_t i = 0; i < at->head_stages.count; i++)
+        add_tail_stage(planner, at, at->head_stages.items[i]);
+}
+
+static const char *sink_guarantee(const struct sink *sink)
+{
+    if (!sink->exactly_once)
+        return "at least once";
+    switch (sink->kind) {
+    case SINK_KAFKA:
+        return "exactly once: in the commit that holds the input offsets";
+    case SINK_FILE:
+        return "exactly once: cut back to the length in the last commit";
+    case SINK_CLICKHOUSE:
+    case SINK_ICEBERG:
+        return "exactly once: JSON lines in the run directory, cut back to the last commit";
+    case SINK_STDOUT:
+        break;
+    }
+    return "at least once";
+}
+
+void plan_program(struct program *program)
+{
+    struct plan *plan = arena_alloc(program->arena, sizeof *plan);
+    struct planner planner = {program, plan, program->arena};
+    program->plan = plan;
+    plan->streams =
+        arena_alloc(program->arena, (program->streams.count + 1) * sizeof *plan->streams);
+    for (size_t i = 0; i < program->streams.count; i++) {
+        plan->streams[i].stream = program->streams.items[i];
+        plan->streams[i].index = (uint32_t)i;
+    }
+    for (size_t i = 0; i < program->streams.count; i++) {
+        struct stream_plan *at = &plan->streams[i];
+        switch (at->stream->kind) {
+        case STREAM_SOURCE:
+            plan_source(&planner, at);
+            break;
+        case STREAM_NORMAL:
+            plan_stream(&planner, at);
+            break;
+        case STREAM_REJECTS:
+        case STREAM_LATE:
+        case STREAM_DIVERTED:
+            plan_side_stream(&planner, at);
+            break;
+        }
+    }
+    plan->sinks = arena_alloc(program->arena, (program->sinks.count + 1) * sizeof *plan->sinks);
+    for (size_t i = 0; i < program->sinks.count; i++)
+        plan->sinks[i] = (struct sink_plan){program->sinks.items[i], (uint32_t)i,
+                                            sink_guarantee(program->sinks.items[i])};
+    plan_fingerprint(program);
+}
