@@ -35,7 +35,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.
 PIPELINES := $(patsubst pipelines/%.pipe,%,$(wildcard pipelines/*.pipe))
 PROGRAMS := $(PIPELINES:%=$(BUILD)/%)
 
-.PHONY: all deps demo test check unit bench generated check-generated golden-update tidy clean help
+.PHONY: all deps demo test unit unit-programs programs bench generated golden-update tidy clean help
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
@@ -101,8 +101,15 @@ $(PROGRAMS): $(BUILD)/%: pipelines/%.pipe $(BUILD)/pipec $(BUILD)/libpipe.a $(wi
 generated: $(BUILD)/pipec
 	@for name in $(PIPELINES); do $(BUILD)/pipec pipelines/$$name.pipe || exit 1; done
 
-unit: $(UNIT_TESTS)
-	@for test in $(UNIT_TESTS); do $$test 2>$(BUILD)/unit.log || { cat $(BUILD)/unit.log; exit 1; }; done
+unit-programs: $(UNIT_TESTS)
+
+programs: $(PROGRAMS)
+
+unit: all
+	@tests/run.sh unit
+
+golden-update: all
+	@tests/golden/run.py --build $(BUILD) --update
 
 demo: deps
 	@$(MAKE) --no-print-directory -s -j2 $(BUILD)/pipec $(BUILD)/libpipe.a
@@ -112,7 +119,7 @@ test: deps
 	@tests/run.sh
 
 bench: all $(BUILD)/clickstream
-	@tests/bench/run.sh $(BUILD)
+	@python3 tests/bench/run.py --build $(BUILD)
 
 tidy:
 	@tests/tidy.sh

@@ -1,0 +1,414 @@
+/*
+ * avro_writer_schema.c: see avro_writer_schema.h. Schemas come out of files, so they are untrusted: size, depth and
+ * number of types are bounded, references to types that are not defined are refused.
+ */
+#include "avro_writer_schema.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_NODES = 65536, MAX_NESTING = 200 };
+
+enum node_kind {
+    NODE_NULL, NODE_BOOL, NODE_LONG, NODE_FLOAT, NODE_DOUBLE, NODE_BYTES,
+    NODE_FIXED,     /* size */
+    NODE_RECORD,    /* children: fields */
+    NODE_UNION,     /* children: branches */
+    NODE_ARRAY,     /* child */
+    NODE_MAP        /* child */
+};
+
+struct node {
+    enum node_kind kind;
+    uint32_t size;
+    struct node **children;
+    uint32_t child_count;
+};
+
+struct named {
+    char *full_name;
+    struct node *node;
+};
+
+struct pipe_writer_schema {
+    struct node *root;
+    struct node **nodes;            /* all, for freeing */
+    uint32_t node_count;
+    struct named *named;
+    uint32_t named_count;
+    struct pipe_buf canonical;
+    char *name;
+    char *error;
+    size_t error_bytes;
+    uint32_t depth;
+};
+
+static struct node *fail(struct pipe_writer_schema *schema, const char *format, const char *what)
+{
+    if (schema->error[0] == '\0')
+        snprintf(schema->error, schema->error_bytes, format, what);
+    return NULL;
+}
+
+static struct node *new_node(struct pipe_writer_schema *schema, enum node_kind kind)
+{
+    if (schema->node_count == MAX_NODES)
+        return fail(schema, "the schema has too many types%s", "");
+    struct node *node = pipe_calloc(1, sizeof *node);
+    node->kind = kind;
+    if ((schema->node_count & (schema->node_count - 1)) == 0)
+        schema->nodes = pipe_realloc(
+            schema->nodes, (schema->node_count == 0 ? 1 : schema->node_count * 2) * sizeof(void *));
+    schema->nodes[schema->node_count++] = node;
+    return node;
+}
+
+static struct node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
+                               const char *namespace);
+
+static void put(struct pipe_writer_schema *schema, const char *text)
+{
+    pipe_buf_add(&schema->canonical, text, strlen(text));
+}
+
+/* Names and symbols: their JSON text. */
+static void put_quoted(struct pipe_writer_schema *schema, const char *text)
+{
+    put(schema, "\"");
+    put(schema, text);
+    put(schema, "\"");
+}
+
+static const struct {
+    const char *name;
+    enum node_kind kind;
+} primitives[] = {
+    {"null", NODE_NULL},   {"boolean", NODE_BOOL},  {"int", NODE_LONG},     {"long", NODE_LONG},
+    {"float", NODE_FLOAT}, {"double", NODE_DOUBLE}, {"bytes", NODE_BYTES}, {"string", NODE_BYTES},
+};
+
+/* namespace.name, or name alone where it has a dot or there is no namespace; from malloc. */
+static char *full_name(const char *name, const char *namespace)
+{
+    bool joined = strchr(name, '.') == NULL && namespace != NULL && namespace[0] != '\0';
+    size_t size = strlen(name) + (joined ? strlen(namespace) + 1 : 0) + 1;
+    char *full = pipe_malloc(size);
+    snprintf(full, size, "%s%s%s", joined ? namespace : "", joined ? "." : "", name);
+    return full;
+}
+
+static struct node *find_named(const struct pipe_writer_schema *schema, const char *full)
+{
+    for (uint32_t i = 0; i < schema->named_count; i++)
+        if (strcmp(schema->named[i].full_name, full) == 0)
+            return schema->named[i].node;
+    return NULL;
+}
+
+static struct node *parse_reference(struct pipe_writer_schema *schema, const char *name,
+                                    const char *namespace)
+{
+    for (size_t i = 0; i < sizeof primitives / sizeof primitives[0]; i++)
+        if (strcmp(name, primitives[i].name) == 0) {
+            put_quoted(schema, name);
+            return new_node(schema, primitives[i].kind);
+        }
+    char *full = full_name(name, namespace);
+    struct node *node = find_named(schema, full);
+    if (node == NULL)
+        fail(schema, "the schema names the type %s, which it does not define", full);
+    else
+        put_quoted(schema, full);
+    free(full);
+    return node;
+}
+
+static bool add_children(struct pipe_writer_schema *schema, struct node *node, const json_t *list,
+                         const char *namespace, bool are_fields)
+{
+    size_t count = json_array_size(list), i;
+    if (count > MAX_NODES)
+        return fail(schema, "the schema has too many types%s", "") != NULL;
+    node->children = pipe_calloc(count + 1, sizeof *node->children);
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        const json_t *type = are_fields ? json_object_get(item, "type") : item;
+        const char *name = are_fields ? json_string_value(json_object_get(item, "name")) : "";
+        if (name == NULL || type == NULL)
+            return fail(schema, "a field of the schema has no %s", name ? "type" : "name") != NULL;
+        put(schema, i > 0 ? "," : "");
+        if (are_fields) {
+            put(schema, "{\"name\":");
+            put_quoted(schema, name);
+            put(schema, ",\"type\":");
+        }
+        node->children[i] = parse_type(schema, type, namespace);
+        if (node->children[i] == NULL)
+            return false;
+        put(schema, are_fields ? "}" : "");
+        node->child_count++;
+    }
+    return true;
+}
+
+static struct node *parse_symbols(struct pipe_writer_schema *schema, struct node *node,
+                                  const json_t *json)
+{
+    const json_t *symbols = json_object_get(json, "symbols");
+    size_t i;
+    json_t *symbol;
+    if (!json_is_array(symbols))
+        return fail(schema, "an enum of the schema has no symbols%s", "");
+    put(schema, ",\"symbols\":[");
+    json_array_foreach(symbols, i, symbol)
+    {
+        if (!json_is_string(symbol))
+            return fail(schema, "an enum symbol of the schema is not a string%s", "");
+        put(schema, i > 0 ? "," : "");
+        put_quoted(schema, json_string_value(symbol));
+    }
+    put(schema, "]}");
+    return node;
+}
+
+static struct node *parse_named(struct pipe_writer_schema *schema, const json_t *json,
+                                const char *kind, const char *namespace)
+{
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *own = json_string_value(json_object_get(json, "namespace"));
+    if (name == NULL)
+        return fail(schema, "a %s of the schema has no name", kind);
+    char *full = full_name(name, own != NULL ? own : namespace);
+    enum node_kind node_kind = kind[0] == 'r' ? NODE_RECORD : kind[0] == 'e' ? NODE_LONG : NODE_FIXED;
+    struct node *node = find_named(schema, full) == NULL
+                            ? new_node(schema, node_kind)
+                            : fail(schema, "the schema defines %s twice", full);
+    if (node == NULL) {
+        free(full);
+        return NULL;
+    }
+    schema->named =
+        pipe_realloc(schema->named, (schema->named_count + 1) * sizeof *schema->named);
+    schema->named[schema->named_count++] = (struct named){full, node};
+    put(schema, "{\"name\":");
+    put_quoted(schema, full);
+    put(schema, ",\"type\":");
+    put_quoted(schema, kind);
+    if (node_kind == NODE_LONG)
+        return parse_symbols(schema, node, json);
+    if (node_kind == NODE_FIXED) {
+        json_int_t size = json_integer_value(json_object_get(json, "size"));
+        if (size < 0 || size > INT32_MAX)
+            return fail(schema, "the fixed type %s has no valid size", full);
+        node->size = (uint32_t)size;
+        pipe_buf_printf(&schema->canonical, ",\"size\":%u}", node->size);
+        return node;
+    }
+    const char *dot = strrchr(full, '.');
+    char *inner = dot != NULL ? strndup(full, (size_t)(dot - full)) : NULL;
+    put(schema, ",\"fields\":[");
+    bool ok = add_children(schema, node, json_object_get(json, "fields"), inner, true);
+    put(schema, "]}");
+    free(inner);
+    return ok ? node : NULL;
+}
+
+static struct node *parse_container(struct pipe_writer_schema *schema, const json_t *json,
+                                    const char *kind, const char *namespace)
+{
+    bool is_map = kind[0] == 'm';
+    struct node *node = new_node(schema, is_map ? NODE_MAP : NODE_ARRAY);
+    if (node == NULL)
+        return NULL;
+    put(schema, is_map ? "{\"type\":\"map\",\"values\":" : "{\"type\":\"array\",\"items\":");
+    node->children = pipe_calloc(1, sizeof *node->children);
+    node->children[0] = parse_type(schema, json_object_get(json, is_map ? "values" : "items"),
+                                   namespace);
+    node->child_count = 1;
+    put(schema, "}");
+    return node->children[0] != NULL ? node : NULL;
+}
+
+static struct node *parse_object(struct pipe_writer_schema *schema, const json_t *json,
+                                 const char *namespace)
+{
+    const json_t *type = json_object_get(json, "type");
+    const char *kind = json_string_value(type);
+    if (kind == NULL)
+        return parse_type(schema, type, namespace);
+    if (strcmp(kind, "record") == 0 || strcmp(kind, "enum") == 0 || strcmp(kind, "fixed") == 0)
+        return parse_named(schema, json, kind, namespace);
+    if (strcmp(kind, "array") == 0 || strcmp(kind, "map") == 0)
+        return parse_container(schema, json, kind, namespace);
+    return parse_reference(schema, kind, namespace);
+}
+
+static struct node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
+                               const char *namespace)
+{
+    if (++schema->depth > MAX_NESTING)
+        return fail(schema, "the schema is nested too deep%s", "");
+    struct node *node = NULL;
+    if (json_is_string(json)) {
+        node = parse_reference(schema, json_string_value(json), namespace);
+    } else if (json_is_object(json)) {
+        node = parse_object(schema, json, namespace);
+    } else if (json_is_array(json)) {
+        node = new_node(schema, NODE_UNION);
+        put(schema, "[");
+        if (node != NULL && !add_children(schema, node, json, namespace, false))
+            node = NULL;
+        put(schema, "]");
+    } else {
+        fail(schema, "a type of the schema is missing or no type%s", "");
+    }
+    schema->depth--;
+    return node;
+}
+
+struct pipe_writer_schema *pipe_writer_schema_parse(const char *json, size_t size_bytes,
+                                                    char *error, size_t error_bytes)
+{
+    error[0] = '\0';
+    json_error_t cause;
+    json_t *root = size_bytes <= PIPE_SCHEMA_MAX_BYTES
+                       ? json_loadb(json, size_bytes, JSON_DECODE_ANY, &cause)
+                       : NULL;
+    if (root == NULL) {
+        snprintf(error, error_bytes, "its schema is not JSON, or longer than 1 MiB");
+        return NULL;
+    }
+    struct pipe_writer_schema *schema = pipe_calloc(1, sizeof *schema);
+    schema->error = error;
+    schema->error_bytes = error_bytes;
+    schema->root = parse_type(schema, root, NULL);
+    if (schema->root == NULL) {
+        fail(schema, "its schema cannot be read%s", "");
+        pipe_writer_schema_free(schema);
+        schema = NULL;
+    } else {
+        const char *name = json_string_value(json_object_get(root, "name"));
+        schema->name = full_name(name != NULL ? name : "",
+                                 json_string_value(json_object_get(root, "namespace")));
+        schema->error = NULL;
+    }
+    json_decref(root);
+    return schema;
+}
+
+void pipe_writer_schema_free(struct pipe_writer_schema *schema)
+{
+    if (schema == NULL)
+        return;
+    for (uint32_t i = 0; i < schema->node_count; i++) {
+        free(schema->nodes[i]->children);
+        free(schema->nodes[i]);
+    }
+    for (uint32_t i = 0; i < schema->named_count; i++)
+        free(schema->named[i].full_name);
+    free(schema->nodes);
+    free(schema->named);
+    free(schema->name);
+    pipe_buf_free(&schema->canonical);
+    free(schema);
+}
+
+static bool skip(const struct node *node, struct pipe_reader *reader);
+
+static bool skip_items(const struct node *node, struct pipe_reader *reader)
+{
+    uint32_t total = 0;
+    int64_t count;
+    while (pipe_avro_skip_block(reader, &total, &count)) {
+        if (count == 0)
+            return true;
+        for (int64_t i = 0; i < count; i++)
+            if ((node->kind == NODE_MAP && !pipe_avro_skip_bytes(reader)) ||
+                !skip(node->children[0], reader))
+                return false;
+    }
+    return false;
+}
+
+static bool skip_children(const struct node *node, struct pipe_reader *reader)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (!skip(node->children[i], reader))
+            return false;
+    return true;
+}
+
+static bool skip_nested(const struct node *node, struct pipe_reader *reader)
+{
+    if (!pipe_reader_enter(reader))
+        return false;
+    bool ok = false;
+    if (node->kind == NODE_RECORD) {
+        ok = skip_children(node, reader);
+    } else if (node->kind == NODE_UNION) {
+        int64_t branch;
+        ok = pipe_avro_long(reader, &branch);
+        if (ok && (branch < 0 || branch >= node->child_count))
+            ok = pipe_reader_fail_number(reader, "union index out of range", branch);
+        ok = ok && skip(node->children[branch], reader);
+    } else {
+        ok = skip_items(node, reader);
+    }
+    pipe_reader_leave(reader);
+    return ok;
+}
+
+static bool skip(const struct node *node, struct pipe_reader *reader)
+{
+    switch (node->kind) {
+    case NODE_NULL:
+        return true;
+    case NODE_BOOL:
+        return pipe_avro_skip_fixed(reader, 1);
+    case NODE_LONG:
+        return pipe_avro_skip_long(reader);
+    case NODE_FLOAT:
+        return pipe_avro_skip_fixed(reader, 4);
+    case NODE_DOUBLE:
+        return pipe_avro_skip_fixed(reader, 8);
+    case NODE_BYTES:
+        return pipe_avro_skip_bytes(reader);
+    case NODE_FIXED:
+        return pipe_avro_skip_fixed(reader, node->size);
+    case NODE_RECORD:
+    case NODE_UNION:
+    case NODE_ARRAY:
+    case NODE_MAP:
+        return skip_nested(node, reader);
+    }
+    return false;
+}
+
+bool pipe_writer_schema_skip(const struct pipe_writer_schema *schema, struct pipe_reader *reader)
+{
+    return skip(schema->root, reader);
+}
+
+uint64_t pipe_avro_fingerprint(const void *canonical, size_t size_bytes)
+{
+    const uint64_t empty = 0xc15d213aa4d7a795u;
+    uint64_t fingerprint = empty;
+    for (size_t i = 0; i < size_bytes; i++) {
+        fingerprint ^= ((const uint8_t *)canonical)[i];
+        for (int bit = 0; bit < 8; bit++)
+            fingerprint = fingerprint >> 1 ^ (empty & -(fingerprint & 1));
+    }
+    return fingerprint;
+}
+
+uint64_t pipe_writer_schema_fingerprint(const struct pipe_writer_schema *schema)
+{
+    return pipe_avro_fingerprint(schema->canonical.data, schema->canonical.size);
+}
+
+const char *pipe_writer_schema_name(const struct pipe_writer_schema *schema)
+{
+    return schema->name;
+}

@@ -1,0 +1,101 @@
+/* file_reader.c: see file_reader.h. */
+#include "file_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool pipe_file_open(struct pipe_file_reader *reader, const struct pipe_input_config *config,
+                    int64_t offset, char *error, size_t error_bytes)
+{
+    *reader = (struct pipe_file_reader){.offset = offset, .length_bytes = config->length_bytes};
+    if (strcmp(config->path, "-") == 0) {
+        reader->fd = STDIN_FILENO;
+        reader->is_stdin = true;
+        reader->length_bytes = -1;
+        return true;
+    }
+    reader->fd = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (reader->fd < 0) {
+        snprintf(error, error_bytes, "%s: cannot be opened: %s", config->path, strerror(errno));
+        return false;
+    }
+    struct stat status;
+    if (fstat(reader->fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        snprintf(error, error_bytes, "%s: is not a regular file; a source reads files, or - for "
+                                     "standard input", config->path);
+        close(reader->fd);
+        return false;
+    }
+    if (status.st_size < offset || lseek(reader->fd, offset, SEEK_SET) != offset) {
+        snprintf(error, error_bytes,
+                 "%s: is %" PRId64 " bytes long, but was read to byte %" PRId64
+                 " before: the file has changed; put the old one back",
+                 config->path, (int64_t)status.st_size, offset);
+        close(reader->fd);
+        return false;
+    }
+    return true;
+}
+
+enum pipe_read pipe_file_read(struct pipe_file_reader *reader, const char *path, void *to,
+                              size_t capacity, size_t *size_bytes, char *error, size_t error_bytes)
+{
+    if (reader->length_bytes >= 0) {
+        int64_t left = reader->length_bytes - reader->offset;
+        if (left <= 0)
+            return PIPE_READ_END;
+        if ((int64_t)capacity > left)
+            capacity = (size_t)left;
+    }
+    ssize_t got = read(reader->fd, to, capacity);
+    if (got < 0) {
+        if (errno == EINTR || errno == EAGAIN)
+            return PIPE_READ_AGAIN;
+        snprintf(error, error_bytes, "%s: cannot be read at byte %" PRId64 ": %s", path,
+                 reader->offset, strerror(errno));
+        return PIPE_READ_FAILED;
+    }
+    if (got == 0 && reader->length_bytes >= 0) {
+        snprintf(error, error_bytes,
+                 "%s: ends at byte %" PRId64 ", but was %" PRId64
+                 " bytes long when the run began: the file was cut while it was read",
+                 path, reader->offset, reader->length_bytes);
+        return PIPE_READ_FAILED;
+    }
+    if (got == 0)
+        return PIPE_READ_END;
+    reader->offset += got;
+    *size_bytes = (size_t)got;
+    return PIPE_READ_DATA;
+}
+
+void pipe_file_close(struct pipe_file_reader *reader)
+{
+    if (!reader->is_stdin && reader->fd >= 0)
+        close(reader->fd);
+    reader->fd = -1;
+}
+
+void pipe_position_set(struct pipe_input_position *position, int64_t record, const int64_t *numbers,
+                       unsigned count)
+{
+    position->offset = record;
+    position->hint_bytes = (uint8_t)(count * sizeof *numbers);
+    memcpy(position->hint, numbers, count * sizeof *numbers);
+}
+
+bool pipe_position_get(const struct pipe_input_position *position, int64_t *numbers, unsigned count)
+{
+    memset(numbers, 0, count * sizeof *numbers);
+    if (position->hint_bytes == 0 && position->offset == 0)
+        return true;
+    if (position->hint_bytes != count * sizeof *numbers)
+        return false;
+    memcpy(numbers, position->hint, count * sizeof *numbers);
+    return true;
+}

@@ -1,0 +1,237 @@
+/*
+ * input_avro.c: Avro container files: of the contract's records (input_avro), and topic files, whose records are
+ * envelopes of time, key and value (input_topic_file). Both give whole blocks in batches and resume at (block, record).
+ */
+#include "avro_container.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct avro {
+    struct pipe_input input;
+    struct pipe_container container;
+    bool is_topic;
+    bool any_fault;
+    char too_long[96];
+    struct pipe_record *records;
+    const char **faults;
+    uint32_t capacity;
+};
+
+static void avro_reserve(struct avro *avro, uint32_t count)
+{
+    if (count <= avro->capacity)
+        return;
+    free(avro->records);
+    free(avro->faults);
+    avro->records = pipe_calloc(count, sizeof *avro->records);
+    avro->faults = pipe_calloc(count, sizeof *avro->faults);
+    avro->capacity = count;
+}
+
+/* The envelope's fields into the record. False: container.error. */
+static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_record *record)
+{
+    struct pipe_reader reader;
+    pipe_reader_init(&reader, bytes.data, bytes.size, NULL);
+    bool no_key = true, no_value = true;
+    int64_t time = 0;
+    bool ok = pipe_avro_timestamp_ms(&reader, &time) && pipe_avro_nullable(&reader, true, &no_key) &&
+              (no_key || pipe_avro_bytes(&reader, &record->key)) &&
+              pipe_avro_nullable(&reader, true, &no_value) &&
+              (no_value || pipe_avro_bytes(&reader, &record->payload));
+    if (!ok) {
+        snprintf(avro->input.error, sizeof avro->input.error, "%s: record %" PRId64 ": %s",
+                 avro->input.config.path, avro->input.position.offset, reader.cause);
+        return false;
+    }
+    record->kafka_time_ms = time;
+    if (!no_value && record->payload.data == NULL)
+        record->payload.data = "";
+    if (!no_key && record->key.data == NULL)
+        record->key.data = "";
+    return true;
+}
+
+static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
+{
+    const struct pipe_input_config *config = &avro->input.config;
+    const char *topic = config->topic != NULL ? config->topic : config->path;
+    struct pipe_record *record = &avro->records[index];
+    *record = (struct pipe_record){
+        .has_position = true,
+        .source = config->source_index,
+        .partition = config->partition,
+        .offset = avro->input.position.offset,
+        .topic = {topic, strlen(topic)},
+        .kafka_time_ms = PIPE_TIME_MIN,
+    };
+    if (avro->is_topic) {
+        if (!open_envelope(avro, bytes, record))
+            return false;
+    } else {
+        record->payload = (struct pipe_str){bytes.size > 0 ? bytes.data : "", bytes.size};
+    }
+    avro->faults[index] = NULL;
+    if (record->payload.size > config->max_record_bytes) {
+        record->payload.size = config->max_record_bytes;
+        avro->faults[index] = avro->too_long;
+        avro->any_fault = true;
+    }
+    avro->input.position.offset++;
+    return true;
+}
+
+static void avro_mark(struct avro *avro)
+{
+    int64_t hint[2] = {avro->container.block_offset, avro->container.given};
+    if (avro->container.given == avro->container.count) {
+        hint[0] = avro->container.base + (int64_t)avro->container.used;
+        hint[1] = 0;
+    }
+    pipe_position_set(&avro->input.position, avro->input.position.offset, hint, 2);
+}
+
+static enum pipe_input_state avro_failed(struct avro *avro)
+{
+    if (avro->input.error[0] == '\0')
+        snprintf(avro->input.error, sizeof avro->input.error, "%s", avro->container.error);
+    return PIPE_INPUT_FAILED;
+}
+
+static enum pipe_input_state avro_next(struct pipe_input *input, uint32_t max_records,
+                                       struct pipe_record **records, uint32_t *count)
+{
+    struct avro *avro = (struct avro *)input;
+    struct pipe_container *container = &avro->container;
+    uint32_t n = 0;
+    avro_reserve(avro, max_records);
+    avro->any_fault = false;
+    while (container->given == container->count) {
+        enum pipe_read read = pipe_container_block(container);
+        if (read == PIPE_READ_FAILED)
+            return avro_failed(avro);
+        if (read == PIPE_READ_AGAIN)
+            return PIPE_INPUT_WAIT;
+        if (read == PIPE_READ_END)
+            return PIPE_INPUT_END;
+        if (container->count == 0 && container->at != container->end) {
+            snprintf(input->error, sizeof input->error,
+                     "%s: block at byte %" PRId64 " says it has no records, but has bytes",
+                     container->path, container->block_offset);
+            return PIPE_INPUT_FAILED;
+        }
+    }
+    while (n < max_records && container->given < container->count) {
+        struct pipe_str bytes;
+        if (!pipe_container_record(container, &bytes) || !avro_give(avro, n, bytes))
+            return avro_failed(avro);
+        n++;
+    }
+    avro_mark(avro);
+    input->faults = avro->any_fault ? avro->faults : NULL;
+    *records = avro->records;
+    *count = n;
+    return PIPE_INPUT_RECORDS;
+}
+
+static void avro_close(struct pipe_input *input)
+{
+    struct avro *avro = (struct avro *)input;
+    pipe_container_close(&avro->container);
+    free(avro->records);
+    free(avro->faults);
+    free(avro);
+}
+
+static const struct pipe_input_ops avro_ops = {avro_next, avro_close};
+
+/* Which version of the contract wrote the file; none: its records are `schema_unknown`. */
+static bool match_version(struct avro *avro)
+{
+    const struct pipe_contract *contract = avro->input.config.source->contract;
+    uint64_t fingerprint = pipe_writer_schema_fingerprint(avro->container.schema);
+    avro->input.avro_version = -1;
+    for (uint32_t i = 0; contract != NULL && i < contract->version_count; i++)
+        if (contract->versions[i].fingerprint == fingerprint)
+            avro->input.avro_version = (int32_t)i;
+    snprintf(avro->input.schema_detail, sizeof avro->input.schema_detail,
+             "writer schema %.80s, fingerprint %016" PRIx64,
+             pipe_writer_schema_name(avro->container.schema), fingerprint);
+    return true;
+}
+
+static bool is_envelope(struct avro *avro)
+{
+    char why[64];
+    struct pipe_writer_schema *envelope = pipe_writer_schema_parse(
+        PIPE_TOPIC_FILE_SCHEMA, sizeof PIPE_TOPIC_FILE_SCHEMA - 1, why, sizeof why);
+    bool same = envelope != NULL && pipe_writer_schema_fingerprint(envelope) ==
+                                        pipe_writer_schema_fingerprint(avro->container.schema);
+    pipe_writer_schema_free(envelope);
+    if (!same)
+        snprintf(avro->container.error, sizeof avro->container.error,
+                 "%s: is no topic file: its schema is %.80s, not pipec.record; `traffic --to DIR` "
+                 "and `inspect DIR dump` write such files",
+                 avro->container.path, pipe_writer_schema_name(avro->container.schema));
+    return same;
+}
+
+/* Back to (block, records given). The block must still be there. */
+static bool avro_resume(struct avro *avro, const int64_t hint[2])
+{
+    struct pipe_container *container = &avro->container;
+    if (!pipe_container_seek(container, &avro->input.config, hint[0]))
+        return false;
+    if (hint[1] == 0)
+        return true;
+    if (pipe_container_block(container) != PIPE_READ_DATA || container->count < hint[1]) {
+        snprintf(container->error, sizeof container->error,
+                 "%s: has no block at byte %" PRId64 ", where it was left: the file has changed",
+                 container->path, hint[0]);
+        return false;
+    }
+    struct pipe_str bytes;
+    for (int64_t i = 0; i < hint[1]; i++)
+        if (!pipe_container_record(container, &bytes))
+            return false;
+    return true;
+}
+
+static struct pipe_input *avro_open(const struct pipe_input_config *config, bool is_topic,
+                                    char *error, size_t error_bytes)
+{
+    int64_t hint[2];
+    if (!pipe_position_get(&config->resume, hint, 2)) {
+        snprintf(error, error_bytes, "%s: the stored position belongs to another kind of file",
+                 config->path);
+        return NULL;
+    }
+    struct avro *avro = pipe_calloc(1, sizeof *avro);
+    avro->input.ops = &avro_ops;
+    avro->input.config = *config;
+    avro->input.position = config->resume;
+    avro->is_topic = is_topic;
+    snprintf(avro->too_long, sizeof avro->too_long, "the record is longer than %u bytes",
+             config->max_record_bytes);
+    if (!pipe_container_open(&avro->container, config) ||
+        !(is_topic ? is_envelope(avro) : match_version(avro)) || !avro_resume(avro, hint)) {
+        snprintf(error, error_bytes, "%s", avro->container.error);
+        avro_close(&avro->input);
+        return NULL;
+    }
+    return &avro->input;
+}
+
+struct pipe_input *pipe_input_avro_open(const struct pipe_input_config *config, char *error,
+                                        size_t error_bytes)
+{
+    return avro_open(config, false, error, error_bytes);
+}
+
+struct pipe_input *pipe_input_topic_file_open(const struct pipe_input_config *config, char *error,
+                                              size_t error_bytes)
+{
+    return avro_open(config, true, error, error_bytes);
+}
