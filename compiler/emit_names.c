@@ -1,0 +1,137 @@
+/* emit_names.c: identifiers of the generated file. Names of a program may be any text; C's may not. */
+#define _GNU_SOURCE /* vasprintf */
+#include "emit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keywords of C11 and GNU C, and what a header or the compiler may have made a macro of. */
+static const char *const taken[] = {
+    "alignas", "alignof", "asm",     "assert",   "auto",      "bool",         "break",  "case",     "char",
+    "complex", "const",   "continue", "default", "do",        "double",       "else",   "enum",     "errno",
+    "extern",  "false",   "float",   "for",      "goto",      "i386",         "if",     "imaginary", "inline",
+    "int",     "linux",   "long",    "noreturn", "nullptr",   "offsetof",     "register", "restrict", "return",
+    "short",   "signed",  "sizeof",  "static",   "static_assert", "stderr",   "stdin",  "stdout",   "struct",
+    "switch",  "thread_local", "true", "typedef", "typeof",   "union",        "unix",   "unsigned", "void",
+    "volatile", "while",
+};
+
+static const char *const taken_tags[] = {"timeval", "timespec", "random_data", "drand48_data", "tm", "sigevent"};
+
+static bool in_list(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+const char *mangle(struct emitter *e, const char *name)
+{
+    size_t size = strlen(name);
+    char *out = arena_strndup(e->arena, name, size);
+    bool has_lower = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = out[i];
+        bool lower = c >= 'a' && c <= 'z';
+        if (!lower && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9'))
+            out[i] = '_';
+        has_lower = has_lower || lower;
+    }
+    if (size == 0 || out[0] == '_' || (out[0] >= '0' && out[0] <= '9') || strncmp(out, "pipe_", 5) == 0)
+        out = arena_printf(e->arena, "c_%s", out);
+    /* All capitals may be a macro; a trailing underscore never is one. */
+    if (!has_lower || in_list(out, taken, sizeof taken / sizeof *taken))
+        out = arena_printf(e->arena, "%s_", out);
+    return out;
+}
+
+static bool is_used(const ident_list *used, const char *name)
+{
+    for (size_t i = 0; i < used->count; i++)
+        if (strcmp(used->items[i], name) == 0)
+            return true;
+    return false;
+}
+
+const char *unique_in(struct emitter *e, ident_list *used, const char *wanted)
+{
+    const char *name = wanted;
+    for (unsigned n = 2; is_used(used, name); n++)
+        name = arena_printf(e->arena, "%s_%u", wanted, n);
+    vec_push(e->arena, used, name);
+    return name;
+}
+
+const char *global_name(struct emitter *e, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *wanted = NULL;
+    if (vasprintf(&wanted, format, args) < 0)
+        out_of_memory();
+    va_end(args);
+    const char *name = unique_in(e, &e->globals, arena_strndup(e->arena, wanted, strlen(wanted)));
+    free(wanted);
+    return name;
+}
+
+uint32_t stream_index(const struct emitter *e, const struct stream *stream)
+{
+    uint32_t i = 0;
+    while (e->program->streams.items[i] != stream)
+        i++;
+    return i;
+}
+
+uint32_t sink_index(const struct emitter *e, const struct sink *sink)
+{
+    uint32_t i = 0;
+    while (e->program->sinks.items[i] != sink)
+        i++;
+    return i;
+}
+
+struct stream_names *names_of(struct emitter *e, const struct stream *stream)
+{
+    return &e->streams[stream_index(e, stream)];
+}
+
+static void name_stream(struct emitter *e, const struct stream *stream, ident_list *idents)
+{
+    struct stream_names *names = names_of(e, stream);
+    names->ident = unique_in(e, idents, mangle(e, stream->name.text));
+    names->index = global_name(e, "STREAM_%s", names->ident);
+    names->push = global_name(e, "push_%s", names->ident);
+    names->keep = global_name(e, "keep_%s", names->ident);
+    names->out = global_name(e, "out_%s", names->ident);
+    names->reject = global_name(e, "reject_%s", names->ident);
+    names->emit_row = global_name(e, "emit_%s", names->ident);
+    static const char *const reserved[] = {"select", "unnest", "ship", "key", "late", "update", "overflow"};
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        global_name(e, "%s_%s", reserved[i], names->ident);
+}
+
+void name_everything(struct emitter *e)
+{
+    struct program *program = e->program;
+    for (size_t i = 0; i < sizeof taken_tags / sizeof *taken_tags; i++)
+        vec_push(e->arena, &e->tags, taken_tags[i]);
+    e->streams = arena_alloc(e->arena, (program->streams.count + 1) * sizeof *e->streams);
+    ident_list idents = {0};
+    for (size_t i = 0; i < program->streams.count; i++)
+        name_stream(e, program->streams.items[i], &idents);
+    ident_list sinks = {0};
+    for (size_t i = 0; i < program->sinks.count; i++) {
+        const char *ident = unique_in(e, &sinks, mangle(e, program->sinks.items[i]->name.text));
+        vec_push(e->arena, &e->sinks, global_name(e, "SINK_%s", ident));
+        vec_push(e->arena, &e->sink_functions, global_name(e, "sink_%s", ident));
+    }
+    for (size_t i = 0; i < e->plan->stages.count; i++)
+        vec_push(e->arena, &e->stages, global_name(e, "STAGE_%s", mangle(e, e->plan->stages.items[i]->name)));
+    for (size_t i = 0; i < e->plan->exchanges.count; i++)
+        vec_push(e->arena, &e->exchanges,
+                 global_name(e, "EXCHANGE_%s", mangle(e, e->plan->exchanges.items[i]->name)));
+}

@@ -1,0 +1,291 @@
+/* emit_text.c: how generated text looks: indents, wrapped lines, comments, literals. */
+#define _GNU_SOURCE /* vasprintf */
+#include "emit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text *emit_to(struct emitter *e, enum section section)
+{
+    struct text *before = e->out;
+    e->out = &e->sections[section];
+    return before;
+}
+
+static void put_indent(struct text *out, size_t columns)
+{
+    for (size_t i = 0; i < columns; i++)
+        text_add(out, " ", 1);
+}
+
+/* Where a line that is too long may be broken: behind a comma, before an operator or choice; outside of literals and
+ * as high in the nesting as possible. 0: nowhere. */
+static size_t break_of(const char *line, size_t size, size_t room)
+{
+    size_t best = 0;
+    int depth = 0, best_depth = 1 << 30;
+    for (size_t i = 0; i < size && i < room; i++) {
+        char c = line[i];
+        if (c == '"' || c == '\'') {
+            for (i++; i < size && line[i] != c; i++)
+                i += line[i] == '\\';
+            continue;
+        }
+        if (strchr("([{", c) != NULL)
+            depth++;
+        else if (strchr(")]}", c) != NULL)
+            depth--;
+        bool after = c == ' ' && i > 0 && (line[i - 1] == ',' || line[i - 1] == '=') && i >= 8;
+        bool before = c == ' ' && (strncmp(line + i, " && ", 4) == 0 || strncmp(line + i, " || ", 4) == 0 ||
+                                   strncmp(line + i, " ? ", 3) == 0 || strncmp(line + i, " : ", 3) == 0);
+        if ((after || before) && i < room && (depth < best_depth || (depth == best_depth && i > best))) {
+            best = i;
+            best_depth = depth;
+        }
+    }
+    return best;
+}
+
+/* One line. Continuation lines are indented once more. */
+void text_wrapped(struct text *out, int level, const char *line)
+{
+    size_t indent = (size_t)level * EMIT_INDENT;
+    for (size_t size = strlen(line); size > 0;) {
+        size_t room = EMIT_COLUMNS > indent + 20 ? EMIT_COLUMNS - indent : 20;
+        size_t cut = size > room ? break_of(line, size, room) : 0;
+        put_indent(out, indent);
+        text_add(out, line, cut > 0 ? cut : size);
+        text_add(out, "\n", 1);
+        if (cut == 0)
+            return;
+        line += cut + 1;
+        size -= cut + 1;
+        indent = ((size_t)level + 1) * EMIT_INDENT;
+    }
+}
+
+void emit(struct emitter *e, int level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        out_of_memory();
+    va_end(args);
+    for (char *line = text, *end; line != NULL; line = end) {
+        end = strchr(line, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        if (*line == '\0')
+            text_add(e->out, "\n", 1);
+        else
+            text_wrapped(e->out, level, line);
+    }
+    free(text);
+}
+
+void emit_blank(struct emitter *e)
+{
+    text_add(e->out, "\n", 1);
+}
+
+/* The bytes of a comment, made harmless: no end or begin of a comment, no trigraph, no control. */
+static void add_comment_text(struct text *out, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        unsigned char byte = (unsigned char)*c;
+        text_add(out, byte < 0x20 || byte == 0x7f ? " " : c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?'))
+            text_add(out, " ", 1);
+    }
+}
+
+void emit_comment(struct emitter *e, int level, const char *text)
+{
+    struct text clean = {0};
+    add_comment_text(&clean, text);
+    size_t indent = (size_t)level * EMIT_INDENT;
+    size_t room = EMIT_COLUMNS - 6 - indent;
+    const char *at = clean.data == NULL ? "" : clean.data;
+    put_indent(e->out, indent);
+    text_puts(e->out, "/* ");
+    while (strlen(at) > room) {
+        size_t cut = room;
+        while (cut > 0 && at[cut] != ' ')
+            cut--;
+        if (cut == 0)
+            cut = strcspn(at, " ");
+        if (at[cut] == '\0')
+            break;
+        text_add(e->out, at, cut);
+        text_add(e->out, "\n", 1);
+        put_indent(e->out, indent);
+        text_puts(e->out, " * ");
+        at += cut + 1;
+    }
+    text_printf(e->out, "%s */\n", at);
+    text_free(&clean);
+}
+
+/* The text of a span on one line: runs of blanks become one, comments go. */
+const char *emit_span_text(struct emitter *e, struct span span)
+{
+    if (span.source == NULL)
+        return "";
+    struct text out = {0};
+    const char *text = span.source->text;
+    char quote = '\0';
+    for (uint32_t i = span.begin; i < span.end; i++) {
+        char c = text[i];
+        if (quote == '\0' && c == '-' && i + 1 < span.end && text[i + 1] == '-') {
+            while (i < span.end && text[i] != '\n')
+                i++;
+            c = ' ';
+        }
+        if (quote != '\0' ? c == quote : c == '\'' || c == '"')
+            quote = quote != '\0' ? '\0' : c;
+        bool blank = quote == '\0' && (c == ' ' || c == '\t' || c == '\n' || c == '\r');
+        if (!blank)
+            text_add(&out, &c, 1);
+        else if (out.size > 0 && out.data[out.size - 1] != ' ')
+            text_add(&out, " ", 1);
+    }
+    while (out.size > 0 && out.data[out.size - 1] == ' ')
+        out.size--;
+    const char *copy = arena_strndup(e->arena, out.data, out.size);
+    text_free(&out);
+    return copy;
+}
+
+const char *emit_place(struct emitter *e, struct span span)
+{
+    if (span.source == NULL || span.source != e->program->source)
+        return "";
+    size_t low = 0, high = e->line_starts.count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (e->line_starts.items[middle] <= span.begin)
+            low = middle;
+        else
+            high = middle;
+    }
+    return arena_printf(e->arena, "%s:%zu", e->file, low + 1);
+}
+
+void emit_clause_comment(struct emitter *e, int level, struct span span, const char *note)
+{
+    const char *place = emit_place(e, span);
+    const char *text = emit_span_text(e, span);
+    emit_comment(e, level,
+                 arena_printf(e->arena, "%s%s(%s)%s%s", text, *text != '\0' ? "  " : "", place,
+                              note != NULL ? ". " : "", note != NULL ? note : ""));
+}
+
+static void add_escaped(struct text *out, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c == '"' || c == '\\')
+            text_printf(out, "\\%c", c);
+        else if (c == '?' && i + 1 < size && bytes[i + 1] == '?')
+            text_puts(out, "\\?"); /* no trigraphs */
+        else if (c == '\n')
+            text_puts(out, "\\n");
+        else if (c == '\t')
+            text_puts(out, "\\t");
+        else if (c < 0x20 || c == 0x7f)
+            text_printf(out, "\\%03o", c);
+        else
+            text_add(out, bytes + i, 1);
+    }
+}
+
+const char *c_string(struct emitter *e, const char *bytes, size_t size_bytes)
+{
+    struct text out = {0};
+    text_puts(&out, "\"");
+    add_escaped(&out, bytes, size_bytes);
+    text_puts(&out, "\"");
+    const char *copy = arena_strndup(e->arena, out.data, out.size);
+    text_free(&out);
+    return copy;
+}
+
+const char *c_string_z(struct emitter *e, const char *cstr)
+{
+    return cstr == NULL ? "NULL" : c_string(e, cstr, strlen(cstr));
+}
+
+const char *c_str(struct emitter *e, const char *bytes, size_t size_bytes)
+{
+    return arena_printf(e->arena, "PIPE_STR(%s)", c_string(e, bytes, size_bytes));
+}
+
+/* The size of the next piece of a long literal: up to a line end, or about a line, never inside a character. */
+static size_t piece_size(const char *text, size_t room)
+{
+    const char *end = strchr(text, '\n');
+    size_t size = end != NULL ? (size_t)(end - text) + 1 : strlen(text);
+    if (size <= room)
+        return size;
+    size = room;
+    while (size > 1 && ((unsigned char)text[size] & 0xc0) == 0x80)
+        size--;
+    for (size_t cut = size; cut > size / 2; cut--)
+        if (text[cut - 1] == ',' || text[cut - 1] == ' ')
+            return cut;
+    return size;
+}
+
+void emit_long_string(struct emitter *e, int level, const char *text, const char *tail)
+{
+    size_t indent = (size_t)level * EMIT_INDENT;
+    if (*text == '\0')
+        emit(e, level, "\"\"%s", tail);
+    while (*text != '\0') {
+        size_t size = piece_size(text, EMIT_COLUMNS - indent - 12);
+        put_indent(e->out, indent);
+        text_puts(e->out, "\"");
+        add_escaped(e->out, text, size);
+        text += size;
+        text_printf(e->out, "\"%s\n", *text == '\0' ? tail : "");
+    }
+}
+
+const char *c_int64(struct emitter *e, int64_t value)
+{
+    if (value == INT64_MIN)
+        return "INT64_MIN";
+    if (value >= INT32_MIN && value <= INT32_MAX)
+        return arena_printf(e->arena, "%" PRId64, value);
+    return arena_printf(e->arena, "INT64_C(%" PRId64 ")", value);
+}
+
+const char *c_duration(struct emitter *e, int64_t ms)
+{
+    static const struct {
+        const char *macro;
+        int64_t ms;
+    } units[] = {{"PIPE_DAYS", 86400000}, {"PIPE_HOURS", 3600000}, {"PIPE_MINUTES", 60000}, {"PIPE_SECONDS", 1000}};
+    if (ms == 0)
+        return "0";
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ms % units[i].ms == 0)
+            return arena_printf(e->arena, "%s(%" PRId64 ")", units[i].macro, ms / units[i].ms);
+    return arena_printf(e->arena, "PIPE_MS(%" PRId64 ")", ms);
+}
+
+const char *c_bool(bool value)
+{
+    return value ? "true" : "false";
+}
+
+const char *percent_ppm(struct emitter *e, struct literal_number percent)
+{
+    __int128 value = percent.digits * 10000;
+    for (unsigned i = 0; i < percent.scale; i++)
+        value = i + 1 == percent.scale ? (value + 5) / 10 : value / 10;
+    return arena_printf(e->arena, "%" PRId64, (int64_t)value);
+}

@@ -1,0 +1,45 @@
+// regex_check.cc: asks RE2, the engine of the run time, whether a pattern is one.
+#include <re2/re2.h>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+static RE2::Options quiet_options()
+{
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(8 << 20);
+    return options;
+}
+
+static char *copy_of(const std::string &text)
+{
+    char *copy = static_cast<char *>(std::malloc(text.size() + 1));
+    if (copy == nullptr)
+        std::abort();
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+    return copy;
+}
+
+extern "C" bool regex_check(const char *pattern, size_t size_bytes, int *groups, char **error)
+{
+    RE2 regex(re2::StringPiece(pattern, size_bytes), quiet_options());
+    *error = nullptr;
+    *groups = regex.ok() ? regex.NumberOfCapturingGroups() : 0;
+    if (regex.ok())
+        return true;
+    *error = copy_of(regex.error());
+    return false;
+}
+
+extern "C" bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *text,
+                                    size_t text_bytes, char **error)
+{
+    RE2 regex(re2::StringPiece(pattern, size_bytes), quiet_options());
+    std::string reason;
+    *error = nullptr;
+    if (!regex.ok() || regex.CheckRewriteString(re2::StringPiece(text, text_bytes), &reason))
+        return true;
+    *error = copy_of(reason);
+    return false;
+}

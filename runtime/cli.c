@@ -1,0 +1,143 @@
+/*
+ * cli.c: the command line of a compiled pipeline.
+ */
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "engine.h"
+
+static const char *const commands[] = {"run", "explain", "inspect", "traffic"};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(const struct pipe_plan *plan)
+{
+    printf("usage: %s COMMAND [options]\n\n"
+           "commands:\n"
+           "  run       run the pipeline; with --embedded DIR everything is kept in DIR\n"
+           "  explain   print the plan: stages, state, exchanges, guarantees\n"
+           "  inspect   show what a run directory holds\n"
+           "  traffic   write generated events to files\n"
+           "\n%s COMMAND --help tells more about each.\n"
+           "\nfor example:\n",
+           plan->name, plan->name);
+    if (plan->traffic_count > 0)
+        printf("  %s run --embedded run/%s --traffic --count 100000\n", plan->name, plan->name);
+    else
+        printf("  %s run --embedded run/%s\n", plan->name, plan->name);
+    printf("  %s inspect run/%s topics\n", plan->name, plan->name);
+}
+
+static int unknown_command(const struct pipe_plan *plan, const char *word)
+{
+    const char *nearest = pipe_nearest(word, commands, COMMANDS);
+    fprintf(stderr, "%s: unknown command '%s'", plan->name, word);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean `%s %s`?", plan->name, nearest);
+    fprintf(stderr, "\n%s --help lists the commands\n", plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+static int explain(const struct pipe_plan *plan, int argc, char **argv)
+{
+    const char *format = "text";
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            printf("usage: %s explain [--format text|json]\n\nPrints the plan that this program was "
+                   "compiled from. json is canonical: equal plans, equal bytes.\n",
+                   plan->name);
+            return PIPE_EXIT_OK;
+        }
+        if (strcmp(argv[i], "--format") == 0 && i + 1 < argc) {
+            format = argv[++i];
+        } else if (strncmp(argv[i], "--format=", 9) == 0) {
+            format = argv[i] + 9;
+        } else {
+            fprintf(stderr, "%s explain: unknown option '%s'; the only one is --format text|json\n",
+                    plan->name, argv[i]);
+            return PIPE_EXIT_USAGE;
+        }
+    }
+    bool json = strcmp(format, "json") == 0;
+    if (!json && strcmp(format, "text") != 0) {
+        fprintf(stderr, "%s explain: --format '%s': expected text or json\n", plan->name, format);
+        return PIPE_EXIT_USAGE;
+    }
+    const char *text = json ? plan->plan_json : plan->explain_text;
+    size_t size = strlen(text);
+    bool ends = size > 0 && text[size - 1] == '\n';
+    bool ok = fputs(text, stdout) >= 0 && (ends || putchar('\n') != EOF) && fflush(stdout) == 0;
+    return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+}
+
+static void request_stop(int signal_number)
+{
+    (void)signal_number;
+    engine_stop_requested = 1;
+}
+
+static void handle_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
+}
+
+static int run(const struct pipe_plan *plan, int argc, char **argv)
+{
+    struct pipe_run_options options;
+    int code = pipe_options_run(plan, argc, argv, &options);
+    if (code != 0) {
+        pipe_options_free(&options);
+        return code < 0 ? PIPE_EXIT_OK : code;
+    }
+    /* Big blocks come and go with every commit: without this each would be mapped and zeroed anew. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 128 << 20);
+    handle_signals();
+    struct pipe_engine *engine = engine_new(plan, &options);
+    bool opened = engine_open(engine);
+    if (opened && engine->finished_before)
+        pipe_message(PIPE_INFO, "nothing to do: this run had read all of its input before", NULL);
+    bool ok = opened && engine_run(engine);
+    if (ok) {
+        report_final(engine, stderr);
+    } else {
+        if (opened)
+            engine_rollback(engine);
+        fprintf(stderr, "%s: %s\n", plan->name, engine->error);
+        code = engine->exit_code;
+    }
+    engine_close(engine);
+    pipe_options_free(&options);
+    return code;
+}
+
+int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+    if (plan->abi != PIPE_RUNTIME_ABI) {
+        fprintf(stderr, "%s: compiled for runtime %u, linked with %u\n", plan->name, plan->abi,
+                PIPE_RUNTIME_ABI);
+        return PIPE_EXIT_INTERNAL;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_help(plan);
+        return argc > 1 ? PIPE_EXIT_OK : PIPE_EXIT_USAGE;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("%s, plan %s, runtime %d\n", plan->name, plan->hash, PIPE_RUNTIME_ABI);
+        return PIPE_EXIT_OK;
+    }
+    if (strcmp(word, "run") == 0)
+        return run(plan, argc - 2, argv + 2);
+    if (strcmp(word, "explain") == 0)
+        return explain(plan, argc - 2, argv + 2);
+    if (strcmp(word, "inspect") == 0)
+        return pipe_inspect_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "traffic") == 0)
+        return pipe_traffic_main(plan, argc - 2, argv + 2);
+    return unknown_command(plan, word);
+}

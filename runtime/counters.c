@@ -1,0 +1,258 @@
+/*
+ * counters.c: the conservation equations (semantics.md §1) over the counters of all tasks, and how
+ * counters are kept in the log. The equations are a table: which streams have one, and what stands on
+ * either side.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine.h"
+
+enum {
+#define COUNTER_INDEX(name) COUNTER_##name,
+    PIPE_COUNTERS(COUNTER_INDEX)
+#undef COUNTER_INDEX
+    COUNTER_COUNT
+};
+_Static_assert(sizeof(struct pipe_counters) == COUNTER_COUNT * sizeof(uint64_t), "one array");
+_Static_assert(COUNTER_COUNT <= 32, "a bit each in counters_encode");
+
+static const char *const counter_names[] = {
+#define COUNTER_NAME(name) #name,
+    PIPE_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+};
+
+static uint64_t counter(const struct pipe_counters *counters, int index)
+{
+    return ((const uint64_t *)counters)[index];
+}
+
+/* ---- The table ---- */
+
+#define TERMS_MAX 6
+#define NO_TERM (-1)
+
+struct equation_rule {
+    bool (*holds)(const struct pipe_plan *plan, const struct pipe_stream_def *stream);
+    int left[TERMS_MAX], right[TERMS_MAX]; /* counters; the lists end with NO_TERM */
+    bool in_flight;                        /* left <= right until the exchanges are drained */
+};
+
+static const struct pipe_exchange_def *exchange_of(const struct pipe_plan *plan,
+                                                   const struct pipe_stream_def *stream)
+{
+    for (uint32_t i = 0; i < plan->exchange_count; i++) {
+        if (strcmp(plan->exchanges[i].name, stream->name) == 0)
+            return &plan->exchanges[i];
+    }
+    return NULL;
+}
+
+static bool two_phase(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    const struct pipe_exchange_def *exchange = exchange_of(plan, stream);
+    return stream->has_window && exchange != NULL && exchange->partials;
+}
+
+static bool is_source(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->kind == PIPE_STREAM_SOURCE;
+}
+static bool has_rows(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->kind != PIPE_STREAM_SOURCE;
+}
+static bool has_unnest(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->has_unnest;
+}
+static bool selects_elements(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->has_select && stream->has_unnest;
+}
+static bool selects_rows(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->has_select && !stream->has_unnest;
+}
+static bool has_dedup(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    (void)plan;
+    return stream->has_dedup;
+}
+static bool whole_window(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    return stream->has_window && !two_phase(plan, stream);
+}
+static bool has_exchange(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    return stream->has_exchange && exchange_of(plan, stream) != NULL;
+}
+
+#define LEFT(...) {__VA_ARGS__, NO_TERM}
+#define C(name) COUNTER_##name
+static const struct equation_rule rules[] = {
+    {is_source, LEFT(C(read)), LEFT(C(accepted), C(source_rejected), C(tombstones)), false},
+    {has_rows, LEFT(C(in)), LEFT(C(passed), C(dropped), C(rejected), C(diverted)), false},
+    {has_unnest, LEFT(C(passed)), LEFT(C(unnest_empty), C(unnested)), false},
+    {selects_elements, LEFT(C(elements)), LEFT(C(selected), C(select_rejected)), false},
+    {selects_rows, LEFT(C(passed)), LEFT(C(selected), C(select_rejected)), false},
+    {has_dedup, LEFT(C(dedup_in)), LEFT(C(unique), C(duplicate), C(too_old)), false},
+    {whole_window, LEFT(C(window_in)), LEFT(C(emitted), C(open), C(late), C(window_rejected)), false},
+    /* Both phases together: what was received is open or emitted, the rest of what came in was shipped. */
+    {two_phase, LEFT(C(window_in), C(received)),
+     LEFT(C(shipped), C(emitted), C(open), C(late), C(window_rejected)), false},
+    {has_exchange, LEFT(C(received)), LEFT(C(shipped)), true},
+};
+#undef LEFT
+#undef C
+
+static uint64_t sum(const struct pipe_counters *counters, const int terms[TERMS_MAX], char *text,
+                    size_t room)
+{
+    uint64_t total = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < TERMS_MAX && terms[i] != NO_TERM; i++) {
+        total += counter(counters, terms[i]);
+        int more = snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "",
+                            counter_names[terms[i]]);
+        used += more > 0 && (size_t)more < room - used ? (size_t)more : 0;
+    }
+    return total;
+}
+
+struct pipe_equation *counters_equations(const struct pipe_plan *plan,
+                                         const struct pipe_counters *totals, bool drained,
+                                         uint32_t *count)
+{
+    size_t rule_count = sizeof rules / sizeof rules[0];
+    struct pipe_equation *equations =
+        pipe_calloc(plan->stream_count * rule_count + 1, sizeof *equations);
+    *count = 0;
+    for (uint32_t s = 0; s < plan->stream_count; s++) {
+        const struct pipe_stream_def *stream = &plan->streams[s];
+        for (size_t r = 0; r < rule_count; r++) {
+            if (!rules[r].holds(plan, stream))
+                continue;
+            struct pipe_equation *equation = &equations[(*count)++];
+            equation->stream = stream->name;
+            equation->left = sum(&totals[s], rules[r].left, equation->left_text,
+                                 sizeof equation->left_text);
+            equation->right = sum(&totals[s], rules[r].right, equation->right_text,
+                                  sizeof equation->right_text);
+            equation->at_most = rules[r].in_flight && !drained;
+        }
+    }
+    return equations;
+}
+
+bool counters_equal(const struct pipe_equation *equation)
+{
+    return equation->at_most ? equation->left <= equation->right
+                             : equation->left == equation->right;
+}
+
+bool counters_check(struct pipe_engine *engine)
+{
+    const struct pipe_plan *plan = engine->plan;
+    struct pipe_counters *totals = pipe_calloc(plan->stream_count + 1, sizeof *totals);
+    uint32_t count;
+    counters_total(engine, totals);
+    struct pipe_equation *equations =
+        counters_equations(plan, totals, engine_drained(engine), &count);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = counters_equal(&equations[i]);
+        if (!ok)
+            engine_fail(engine, PIPE_EXIT_INTERNAL,
+                        "internal error: rows are not accounted for in stream %s: %s = %llu, but "
+                        "%s = %llu",
+                        equations[i].stream, equations[i].left_text,
+                        (unsigned long long)equations[i].left, equations[i].right_text,
+                        (unsigned long long)equations[i].right);
+    }
+    free(equations);
+    free(totals);
+    return ok;
+}
+
+/* ---- Sums, gauges ---- */
+
+static void add(struct pipe_counters *to, const struct pipe_counters *from)
+{
+    uint64_t *sums = (uint64_t *)to;
+    for (int i = 0; i < COUNTER_COUNT; i++)
+        sums[i] += counter(from, i);
+}
+
+void counters_total(const struct pipe_engine *engine, struct pipe_counters *totals)
+{
+    memset(totals, 0, engine->plan->stream_count * sizeof *totals);
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        for (uint32_t s = 0; s < engine->plan->stream_count; s++)
+            add(&totals[s], &engine->tasks[t].task.counters[s]);
+    }
+}
+
+void counters_gauges(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        struct engine_task *task = &engine->tasks[t];
+        const struct pipe_stage_def *stage = task->task.stage;
+        if (!task->dirty)
+            continue;
+        for (uint32_t i = 0; i < stage->state_count; i++)
+            task->task.counters[stage->states[i].stream].open = 0;
+        for (uint32_t i = 0; i < stage->state_count; i++) {
+            if (stage->states[i].kind != PIPE_STATE_DEDUP)
+                task->task.counters[stage->states[i].stream].open +=
+                    task->ops[i]->open_pairs(task->task.states[i]);
+        }
+    }
+}
+
+/* ---- In the log: per stream a varint of bits, which counters are not 0, then these as varints ---- */
+
+static void put_varint(struct pipe_buf *to, uint64_t value)
+{
+    uint8_t *at = pipe_buf_reserve(to, 10);
+    to->size += (size_t)(pipe_varint_put(at, value) - at);
+}
+
+void counters_encode(const struct pipe_counters *counters, uint32_t count, struct pipe_buf *to)
+{
+    for (uint32_t s = 0; s < count; s++) {
+        uint64_t bits = 0;
+        for (int i = 0; i < COUNTER_COUNT; i++)
+            bits |= (uint64_t)(counter(&counters[s], i) != 0) << i;
+        put_varint(to, bits);
+        for (int i = 0; i < COUNTER_COUNT; i++) {
+            if (counter(&counters[s], i) != 0)
+                put_varint(to, counter(&counters[s], i));
+        }
+    }
+}
+
+bool counters_decode(const uint8_t **at, const uint8_t *end, struct pipe_counters *counters,
+                     uint32_t count)
+{
+    for (uint32_t s = 0; s < count; s++) {
+        uint64_t bits, value;
+        if (!pipe_varint_get(at, end, &bits) || bits >> COUNTER_COUNT != 0)
+            return false;
+        for (int i = 0; i < COUNTER_COUNT; i++) {
+            if ((bits >> i & 1) == 0)
+                continue;
+            if (!pipe_varint_get(at, end, &value))
+                return false;
+            ((uint64_t *)&counters[s])[i] += value;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,343 @@
+/*
+ * engine.c: the life of a run: open, one loop over all tasks, close.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+#define BATCH_RECORDS 1024u
+#define FEED_RECORDS 4096u    /* a round and source */
+#define FEED_AHEAD 65536      /* records in the topic that nobody has read yet */
+#define IDLE_CHECK_US 100000
+#define NAP_US 2000
+
+volatile int engine_stop_requested;
+
+/* ---- Opening ---- */
+
+static bool make_directory(struct pipe_engine *engine, const char *path)
+{
+    char copy[4096];
+    size_t size = strlen(path);
+    if (size == 0 || size >= sizeof copy - 16)
+        return engine_fail(engine, PIPE_EXIT_USAGE, "--embedded: '%.100s' is no usable path", path);
+    memcpy(copy, path, size + 1);
+    for (char *at = copy + 1; *at != '\0'; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+            return engine_fail(engine, PIPE_EXIT_DATA, "directory %s can't be made: %s", copy,
+                               strerror(errno));
+        *at = '/';
+    }
+    if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+        return engine_fail(engine, PIPE_EXIT_DATA, "directory %s can't be made: %s", copy,
+                           strerror(errno));
+    return true;
+}
+
+/* One process a directory: a lock that the kernel drops with the process. */
+static bool lock_directory(struct pipe_engine *engine)
+{
+    char path[4200], owner[32] = "";
+    snprintf(path, sizeof path, "%s/lock", engine->dir);
+    engine->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (engine->lock_fd < 0)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
+    if (flock(engine->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        ssize_t got = read(engine->lock_fd, owner, sizeof owner - 1);
+        owner[got > 0 ? got : 0] = '\0';
+        owner[strcspn(owner, "\n")] = '\0';
+        if (errno != EWOULDBLOCK && got < 0)
+            return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path, strerror(errno));
+        return engine_fail(engine, PIPE_EXIT_DATA,
+                           "%s is in use by another process%s%s; stop that first, or use another "
+                           "directory",
+                           engine->dir, owner[0] != '\0' ? ", pid " : "", owner);
+    }
+    int size = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
+    if (ftruncate(engine->lock_fd, 0) != 0 || pwrite(engine->lock_fd, owner, (size_t)size, 0) != size)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be written: %s", path, strerror(errno));
+    return true;
+}
+
+/* Without --embedded: a directory for this run alone, where nothing asks for more. */
+static bool make_temporary(struct pipe_engine *engine)
+{
+    const char *base = getenv("TMPDIR");
+    char *path = pipe_malloc(4200);
+    snprintf(path, 4200, "%.4000s/%.100s.XXXXXX", base != NULL && base[0] != '\0' ? base : "/tmp",
+             engine->plan->name);
+    engine->dir = path;
+    engine->temporary = mkdtemp(path) != NULL;
+    return engine->temporary || engine_fail(engine, PIPE_EXIT_DATA, "%s can't be made: %s", path,
+                                            strerror(errno));
+}
+
+struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_run_options *options)
+{
+    struct pipe_engine *engine = pipe_calloc(1, sizeof *engine);
+    engine->plan = plan;
+    engine->options = options;
+    engine->lock_fd = -1;
+    engine->dir = options->embedded;
+    engine->started_us = engine->last_commit_us = engine->last_save_us = engine_monotonic_us();
+    engine->last_report_us = engine->started_us;
+    engine->wall_ms = engine_wall_ms();
+    return engine;
+}
+
+static bool check_outputs_mode(struct pipe_engine *engine)
+{
+    struct pipe_buf stored = {0};
+    const char *now = engine->options->no_output ? "discarded" : "kept";
+    bool found;
+    bool ok = engine->log->ops->get(engine->log, "outputs", &stored, &found) &&
+              (found || engine->log->ops->put(engine->log, "outputs", now, strlen(now)));
+    bool same = !found || (stored.size == strlen(now) && memcmp(stored.data, now, stored.size) == 0);
+    pipe_buf_free(&stored);
+    if (!ok)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+    return same || engine_fail(engine, PIPE_EXIT_STATE,
+                               "the outputs of the run in %s were %s so far; run it %s --no-output, or "
+                               "use another directory",
+                               engine->dir, engine->options->no_output ? "kept" : "discarded",
+                               engine->options->no_output ? "without" : "with");
+}
+
+/* Where time and rows come from decides when the run ends and whether it may wait for more. */
+static void classify_sources(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        const struct engine_source *source = &engine->sources[i];
+        bool counted = source->feeder != NULL && !source->paced;
+        if (!source->files && !counted && (source->paced || !engine->options->until_end))
+            engine->endless = true;
+        if (source->standard_input || source->paced)
+            engine->trickles = true;
+    }
+}
+
+static bool at_ends(const struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        const struct engine_source *source = &engine->sources[i];
+        for (uint32_t p = 0; source->files && p < source->partitions; p++) {
+            if (!engine->tasks[source->first_task + p].ended)
+                return false;
+        }
+        if (!source->files && (source->feeder != NULL || engine->endless))
+            return false;
+    }
+    return engine_drained(engine);
+}
+
+bool engine_open(struct pipe_engine *engine)
+{
+    char error[512];
+    bool created;
+    if (engine->dir == NULL ? !make_temporary(engine) : !make_directory(engine, engine->dir))
+        return false;
+    if (!lock_directory(engine))
+        return false;
+    engine->log = pipe_log_embedded_open(engine->dir, false, error, sizeof error);
+    if (engine->log == NULL)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
+    if (engine->store == NULL)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_check_inputs(engine) ||
+        !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
+        return false;
+    if (engine->plan->start != NULL)
+        engine->plan->start();
+    if (!engine_recover(engine) || !engine_open_outputs(engine))
+        return false;
+    if (!engine->log->ops->commit(engine->log)) /* identity, inputs, topics */
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+    classify_sources(engine);
+    engine->finished_before = engine->resumed && at_ends(engine);
+    return true;
+}
+
+/* ---- The loop ---- */
+
+static int64_t backlog(const struct pipe_engine *engine, const struct engine_source *source)
+{
+    int64_t records = (int64_t)source->fed;
+    for (uint32_t p = 0; p < source->partitions; p++)
+        records -= engine->tasks[source->first_task + p].position.offset;
+    return records;
+}
+
+/* Whether the record in hand is due: endless traffic goes on in real time. */
+static bool is_due(struct engine_source *source, int64_t now_us)
+{
+    if (!source->paced)
+        return true;
+    if (source->pace_from_us == 0) {
+        source->pace_from_us = now_us;
+        source->pace_from_ms = source->ahead.kafka_time_ms;
+    }
+    return (source->ahead.kafka_time_ms - source->pace_from_ms) * 1000 <=
+           now_us - source->pace_from_us;
+}
+
+/* Takes records of a traffic generator into the topic of its source. */
+static bool feed(struct pipe_engine *engine, struct engine_source *source, bool *worked)
+{
+    struct pipe_log *log = engine->log;
+    int64_t room = FEED_AHEAD - backlog(engine, source), now_us = engine_monotonic_us();
+    for (uint32_t i = 0; i < FEED_RECORDS && i < room && !source->feeder_ended; i++) {
+        if (!source->has_ahead) {
+            source->has_ahead = pipe_feeder_next(source->feeder, &source->ahead);
+            source->feeder_ended = !source->has_ahead;
+        }
+        if (!source->has_ahead || !is_due(source, now_us))
+            break;
+        const struct pipe_feed_record *record = &source->ahead;
+        if (record->partition < 0 || (uint32_t)record->partition >= source->partitions)
+            return engine_fail(engine, PIPE_EXIT_INTERNAL,
+                               "internal error: traffic for partition %d of %u", record->partition,
+                               source->partitions);
+        if (!log->ops->append(log, source->topic, record->partition, record->kafka_time_ms, record->key,
+                              record->value))
+            return engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
+        source->has_ahead = false;
+        source->fed++;
+        source->feeder_dirty = true;
+        *worked = true;
+    }
+    return true;
+}
+
+bool engine_drained(const struct pipe_engine *engine)
+{
+    const struct pipe_log *log = engine->log;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        const struct engine_task *task = &engine->tasks[t];
+        bool files = task->task.stage->source >= 0 &&
+                     engine->sources[task->task.stage->source].files;
+        if (files ? !task->ended
+                  : task->position.offset < log->ops->end(log, task->topic, task->task.partition))
+            return false;
+    }
+    return true;
+}
+
+static bool is_finished(const struct pipe_engine *engine)
+{
+    if (engine->endless)
+        return false;
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        if (engine->sources[i].feeder != NULL && !engine->sources[i].feeder_ended)
+            return false;
+    }
+    return engine_drained(engine) && !engine_has_pending(engine);
+}
+
+static uint64_t pending_bytes(const struct pipe_engine *engine)
+{
+    return engine->log->pending_bytes + engine->output_bytes;
+}
+
+/* One round: feeds and runs everything once. */
+static bool run_round(struct pipe_engine *engine, bool *worked)
+{
+    uint64_t limit = (uint64_t)engine->options->commit_bytes;
+    engine->wall_ms = engine_wall_ms();
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        if (engine->sources[i].feeder != NULL && !feed(engine, &engine->sources[i], worked))
+            return false;
+    }
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (pending_bytes(engine) >= limit && !engine_commit(engine))
+            return false;
+        switch (task_run(&engine->tasks[t], BATCH_RECORDS)) {
+        case TASK_WORKED:
+            *worked = true;
+            break;
+        case TASK_IDLE:
+            break;
+        case TASK_FAILED:
+            return false;
+        }
+    }
+    return !engine->failed;
+}
+
+static void nap(void)
+{
+    struct timespec time = {0, NAP_US * 1000};
+    nanosleep(&time, NULL); /* a signal ends it, which is wanted */
+}
+
+/* After a round: time of idle partitions, and a commit when it is due or nothing else can happen. */
+static bool after_round(struct pipe_engine *engine, bool worked)
+{
+    int64_t now_us = engine_monotonic_us();
+    bool raised = false;
+    if (now_us - engine->last_idle_us >= IDLE_CHECK_US) {
+        engine->last_idle_us = now_us;
+        if (!watermark_idle(engine, now_us, &raised))
+            return false;
+    }
+    bool due = now_us - engine->last_commit_us >= engine->options->commit_ms * 1000 ||
+               pending_bytes(engine) >= (uint64_t)engine->options->commit_bytes;
+    bool hurry = !worked && !engine->trickles && !engine->endless;
+    if ((due || hurry) && engine_has_pending(engine))
+        return engine_commit(engine);
+    if (!worked && !is_finished(engine))
+        nap();
+    return true;
+}
+
+bool engine_run(struct pipe_engine *engine)
+{
+    engine->last_commit_us = engine_monotonic_us();
+    while (!engine_stop_requested && !is_finished(engine)) {
+        bool worked = false;
+        if (!run_round(engine, &worked) || !after_round(engine, worked))
+            return false;
+        report_progress(engine, false);
+    }
+    if (engine_has_pending(engine) && !engine_commit(engine))
+        return false;
+    report_progress(engine, true);
+    return engine_save_state(engine) && counters_check(engine);
+}
+
+/* ---- Closing ---- */
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+void engine_close(struct pipe_engine *engine)
+{
+    engine_count_rejects_in(NULL);
+    engine_free_parts(engine);
+    engine_forget_secrets(engine);
+    pipe_store_close(engine->store);
+    if (engine->log != NULL)
+        engine->log->ops->close(engine->log);
+    if (engine->temporary) {
+        nftw(engine->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        free((char *)engine->dir);
+    }
+    if (engine->lock_fd >= 0)
+        close(engine->lock_fd);
+    free(engine);
+}

@@ -1,0 +1,350 @@
+/*
+ * engine.h: the inside of a running pipeline: tasks, time, exchanges, commits, recovery. Generated code
+ * sees none of it (pipe.h); operators see state.h.
+ *
+ *   cli.c → engine_open (log, state, tasks, replay) → engine_run (read, commit, save) → engine_report
+ *
+ * One thread runs all tasks in turn. A function that can fail returns bool; false means engine->error
+ * holds one line and engine->exit_code the exit code (grammar.md). Callbacks of generated code and
+ * operators (pipe_emit, …) return nothing: they set engine->failed, tested after every batch.
+ */
+#ifndef PIPE_ENGINE_H
+#define PIPE_ENGINE_H
+
+#include <stdio.h>
+
+#include "pipe.h"
+#include "state.h"
+#include "log.h"
+#include "input.h"
+#include "output.h"
+
+enum { PIPE_EXIT_OK, PIPE_EXIT_DATA, PIPE_EXIT_USAGE, PIPE_EXIT_STATE, PIPE_EXIT_INTERNAL };
+
+/* ---- Crash points: only in debug builds, where PIPE_CRASH=name:n ends the program by SIGKILL when the
+ * point is passed for the n-th time. ---- */
+#ifdef PIPE_DEBUG
+void pipe_crash_point(const char *name);
+#define PIPE_CRASH_POINT(name) pipe_crash_point(name)
+#else
+#define PIPE_CRASH_POINT(name) ((void)0)
+#endif
+
+/* ---- Messages (engine_messages.c): `2026-01-31T10:00:00.123Z level message key=value …` on stderr ---- */
+enum pipe_level { PIPE_DEBUG_LEVEL, PIPE_INFO, PIPE_WARNING, PIPE_ERROR };
+void pipe_message_level(enum pipe_level least);
+/* `fields_format` gives the `key=value …` part, or is NULL. */
+void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
+    PIPE_PRINTF(3, 4);
+
+/* ---- Options (options.c) ---- */
+enum pipe_progress { PIPE_PROGRESS_AUTO, PIPE_PROGRESS_NEVER, PIPE_PROGRESS_ALWAYS };
+struct pipe_path_option {
+    const char *name, *path; /* of a source or sink */
+};
+struct pipe_run_options {
+    const char *embedded; /* the directory; NULL: none */
+    struct pipe_path_option *paths;
+    uint32_t path_count;
+    bool traffic, until_end, no_output;
+    struct pipe_feeder_options feeder;
+    bool has_count, has_rate, has_seed, has_start; /* given; else those of the run directory count */
+    int64_t commit_ms, commit_bytes;
+    uint32_t max_record_bytes;
+    enum pipe_progress progress;
+    const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+};
+struct pipe_inspect_options {
+    const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
+    int64_t partition, from, limit; /* partition -1: all */
+};
+
+/* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
+int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
+                     struct pipe_run_options *options);
+int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
+                         struct pipe_inspect_options *options);
+void pipe_options_free(struct pipe_run_options *options);
+/* The nearest of `count` names, or NULL if none is near. */
+const char *pipe_nearest(const char *word, const char *const *names, size_t count);
+bool pipe_parse_count(const char *text, int64_t least, int64_t most, int64_t *out);
+bool pipe_parse_duration_ms(const char *text, int64_t *out); /* 100ms, 5s, 1m, … */
+
+/* ---- The state store (state_store.c): RocksDB at DIR/state ---- */
+struct pipe_store;
+struct pipe_store_position { /* of one task: what its state covers */
+    int64_t offset;
+    uint64_t seq;      /* time records applied */
+    int64_t watermark; /* W */
+    int64_t kafka_time_ms;
+    struct pipe_input_position input;
+    const int64_t *markers; /* by upstream; of load: valid until the next call */
+    uint32_t marker_count;
+};
+struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
+                                   size_t error_bytes);
+void pipe_store_close(struct pipe_store *store);
+const char *pipe_store_error(const struct pipe_store *store);
+struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store);
+/* What the state belongs to; "" in a new one. It is written by the first save. */
+const char *pipe_store_plan(const struct pipe_store *store);
+const char *pipe_store_incarnation(const struct pipe_store *store);
+void pipe_store_identify(struct pipe_store *store, const char *plan_hash, const char *incarnation);
+/* false: malformed (error). *found false: the task has no state. */
+bool pipe_store_load_position(struct pipe_store *store, uint32_t stage, int32_t partition,
+                              struct pipe_store_position *position, bool *found);
+/* Calls load for every entry of one state. */
+bool pipe_store_load_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                           uint32_t index, const struct pipe_state_ops *ops, void *state,
+                           uint64_t *entries);
+/* One save: begin, for each task save_state … save_position, then end: one write. */
+void pipe_store_begin(struct pipe_store *store);
+void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                           uint32_t index, const struct pipe_state_ops *ops, void *state);
+void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t partition,
+                              const struct pipe_store_position *position);
+bool pipe_store_end(struct pipe_store *store);
+struct pipe_store_usage {
+    uint64_t entries, bytes;
+};
+bool pipe_store_usage(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                      struct pipe_store_usage *usage);
+
+/* ---- Tasks ---- */
+
+/* A position C as committed with its outputs. */
+struct engine_position {
+    int64_t offset;
+    uint64_t seq;
+    struct pipe_input_position input; /* of files: input.offset == offset */
+};
+
+struct engine_task {
+    struct pipe_task task; /* first: pipe_task * ↔ engine_task * */
+    uint32_t index;        /* in engine->tasks */
+    struct engine_position position;
+    bool dirty;                 /* something happened since the last commit */
+    bool ended;                 /* a file at its end, whose +∞ is logged (or pending) */
+    int64_t marked_watermark;   /* W that the last markers told */
+    int64_t *markers;           /* behind an exchange: the last, by upstream task */
+    uint32_t marker_count;
+    int32_t merge_state;        /* behind an exchange of partials: index in stage->states */
+    const struct pipe_state_ops **ops; /* by index in stage->states */
+    struct pipe_input *input;          /* of files */
+    struct pipe_log_reader *reader;    /* of topics and exchanges */
+    uint32_t topic;                    /* the topic it reads; of files unused */
+    uint32_t time_topic;               /* of a source: its time records */
+    struct pipe_str name;              /* topic or path */
+    const char *fault;                 /* of the record in hand */
+    const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
+    int64_t at_end_since_us;           /* monotonic; -1: not at the end */
+    int64_t last_raise_us;             /* monotonic */
+    int64_t raise_time_ms;             /* kafka_time of its last time record; PIPE_TIME_MIN: none */
+    uint64_t records;                  /* read by this process, replay included */
+};
+
+struct engine_source {
+    const struct pipe_source_def *def;
+    bool files;      /* read from paths, also a kafka source with topic files */
+    bool standard_input;
+    char **paths;    /* by partition */
+    int64_t *lengths;
+    uint32_t partitions;
+    uint32_t topic, time_topic; /* in the log */
+    uint32_t first_task;        /* its tasks are first_task … + partitions */
+    struct pipe_feeder *feeder;
+    uint32_t traffic;   /* index in plan->traffics */
+    struct pipe_feeder_options feeder_options;
+    uint64_t fed;       /* records taken from the feeder */
+    bool paced;         /* endless traffic goes on in real time */
+    int64_t pace_from_us, pace_from_ms; /* monotonic; kafka_time of the first record of this process */
+    bool feeder_ended, feeder_dirty;
+    bool has_ahead;     /* a record is waiting for its time */
+    struct pipe_feed_record ahead;
+};
+
+struct engine_sink {
+    const struct pipe_sink_def *def;
+    bool is_topic;
+    uint32_t topic, partitions;
+    struct pipe_output *output; /* NULL with --no-output, and of topics */
+    char *path;                 /* of the output; NULL: standard output */
+    struct pipe_buf frame;      /* scratch: Avro single-object frame */
+    uint64_t rows;              /* by this process */
+};
+
+struct engine_exchange {
+    const struct pipe_exchange_def *def;
+    uint32_t topic;
+    int32_t stream;                        /* by name in plan->streams; -1: none */
+    struct engine_task **upstream;         /* who sends markers, in order of (stage, partition) */
+    uint32_t upstream_count;
+};
+
+struct engine_schema_id {
+    uint32_t id;
+    const char *contract; /* NULL: end of the list is by count */
+    uint32_t version;
+};
+
+struct engine_rejects { /* rejects by (rule, reason), of this process's life, from the commits */
+    char *rule, *reason;
+    uint64_t count;
+};
+
+struct pipe_engine {
+    const struct pipe_plan *plan;
+    const struct pipe_run_options *options;
+    struct pipe_log *log;
+    struct pipe_store *store;
+    int lock_fd;
+    struct engine_task *tasks;
+    uint32_t task_count;
+    uint32_t *stage_first, *stage_partitions; /* tasks by stage */
+    struct engine_source *sources;
+    struct engine_sink *sinks;
+    struct engine_exchange *exchanges;
+    struct engine_schema_id *schema_ids;
+    uint32_t schema_id_count;
+    struct engine_rejects *rejects;
+    uint32_t reject_count;
+    bool rejects_dirty;
+    struct pipe_buf scratch; /* of commits and exchange frames */
+    struct pipe_str *secrets;
+    int64_t wall_ms;          /* append time of records written now; refreshed once a round */
+    int64_t last_commit_us;   /* monotonic */
+    int64_t last_save_us;
+    uint64_t commits_since_save, bytes_since_save, commits;
+    uint64_t output_bytes;    /* to files and tables in the open commit */
+    uint64_t source_records;  /* read by source tasks in this run, without replay */
+    uint64_t replayed;
+    uint64_t records_at_save;
+    bool resumed;             /* an earlier run of this directory had committed something */
+    bool finished_before;     /* all inputs were at their ends at the start */
+    bool commit_unknown;      /* a commit failed: it may have happened or not */
+    const char *dir;          /* the run directory */
+    bool temporary;           /* made for this run: removed at the end */
+    bool endless;             /* a source without end: only a signal stops the run */
+    bool trickles;            /* a source that delivers in its own time: commits wait for their turn */
+    int64_t last_idle_us, last_report_us, started_us;
+    uint64_t records_at_report;
+    bool failed;
+    int exit_code;
+    char error[768];
+};
+
+static inline struct engine_task *engine_task_of(struct pipe_task *task)
+{
+    return (struct engine_task *)task;
+}
+
+/* Sets failed, exit_code and error (the first call wins); returns false. */
+bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, ...)
+    PIPE_PRINTF(3, 4);
+
+/* engine.c */
+struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_run_options *options);
+bool engine_open(struct pipe_engine *engine); /* lock, log, inputs, tasks, state, replay, outputs */
+bool engine_run(struct pipe_engine *engine);
+void engine_close(struct pipe_engine *engine);
+extern volatile int engine_stop_requested; /* by SIGTERM, SIGINT */
+int64_t engine_monotonic_us(void);
+int64_t engine_wall_ms(void);
+bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
+
+/* engine_setup.c: sources, sinks, exchanges and tasks from the plan; engine_inputs.c: files;
+ * engine_outside.c: secrets, schema ids */
+bool engine_setup(struct pipe_engine *engine);
+bool engine_open_outputs(struct pipe_engine *engine);
+bool engine_find_inputs(struct pipe_engine *engine);
+bool engine_check_inputs(struct pipe_engine *engine);
+bool engine_load_secrets(struct pipe_engine *engine);
+void engine_forget_secrets(struct pipe_engine *engine);
+bool engine_load_schema_ids(struct pipe_engine *engine);
+const char *engine_option_path(const struct pipe_engine *engine, const char *name);
+void engine_free_parts(struct pipe_engine *engine);
+
+/* engine_recover.c */
+bool engine_recover(struct pipe_engine *engine);
+
+/* engine_commit.c */
+bool engine_has_pending(const struct pipe_engine *engine);
+bool engine_commit(struct pipe_engine *engine);
+bool engine_save_state(struct pipe_engine *engine);
+void engine_rollback(struct pipe_engine *engine);
+void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task, struct pipe_buf *to);
+/* Committed fields of a task as inspect and recovery need them; counters are added into `counters`
+ * (plan->stream_count of them) unless NULL. */
+struct engine_committed {
+    struct engine_position position;
+    int64_t watermark, kafka_time_ms, raise_time_ms;
+    bool ended;
+};
+bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
+                        struct engine_committed *out, struct pipe_counters *counters);
+void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
+                      size_t to_bytes); /* of its metadata in the log */
+
+/* task.c */
+enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED };
+/* Reads one batch, at most max_records. */
+enum task_result task_run(struct engine_task *task, uint32_t max_records);
+void task_settle(struct engine_task *task); /* before a commit: corrections, then markers */
+bool task_open_position(struct engine_task *task, const struct engine_position *at);
+void task_after(struct engine_task *task); /* advances the states that are due at the task's W */
+
+/* watermark.c */
+void watermark_raise(struct engine_task *task, int64_t floor); /* to at least floor */
+bool watermark_end_of_input(struct engine_task *task);         /* logs floor +∞ and applies it */
+bool watermark_idle(struct pipe_engine *engine, int64_t now_us, bool *raised);
+struct time_record {
+    int64_t offset;
+    uint64_t seq;
+    int64_t floor, kafka_time_ms;
+};
+/* Time record number seq (from 1) of a source's partition. */
+bool watermark_read_record(struct engine_task *task, uint64_t seq, struct time_record *out);
+
+/* exchange.c */
+uint32_t pipe_murmur2(const void *bytes, size_t size_bytes); /* Java's, as Kafka's partitioner */
+int32_t pipe_key_partition(struct pipe_str key, uint32_t partitions);
+void exchange_send_markers(struct engine_task *task);
+/* One record of an exchange topic. */
+bool exchange_receive(struct engine_task *task, struct pipe_record *record);
+
+/* counters.c */
+struct pipe_equation {
+    char left_text[160], right_text[160]; /* "in", "passed + dropped + …" */
+    const char *stream;
+    uint64_t left, right;
+    bool at_most; /* left <= right is enough: rows are on their way */
+};
+void counters_total(const struct pipe_engine *engine, struct pipe_counters *totals);
+void counters_gauges(struct pipe_engine *engine); /* computes `open` */
+/* The equations of a plan over totals by stream; pipe_free. `drained`: nothing is on its way. */
+struct pipe_equation *counters_equations(const struct pipe_plan *plan,
+                                         const struct pipe_counters *totals, bool drained,
+                                         uint32_t *count);
+bool counters_equal(const struct pipe_equation *equation);
+bool counters_check(struct pipe_engine *engine); /* engine_fail(4) names the first that fails */
+void counters_encode(const struct pipe_counters *counters, uint32_t count, struct pipe_buf *to);
+bool counters_decode(const uint8_t **at, const uint8_t *end, struct pipe_counters *counters,
+                     uint32_t count); /* adds */
+
+/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in, which is
+ * NULL while nothing is to be counted (replay). */
+void engine_count_rejects_in(struct pipe_engine *engine);
+void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struct pipe_str reason,
+                         uint64_t count);
+
+/* engine_report.c */
+void report_progress(struct pipe_engine *engine, bool last);
+void report_final(struct pipe_engine *engine, FILE *to);
+void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals, bool drained,
+                     FILE *to);
+
+/* inspect.c, cli.c; traffic.c */
+int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);
+int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * engine_commit.c: the one commit point, and the state that follows it.
+ *
+ *   settle, markers → files (flush, fdatasync) → one durable WriteBatch of the log → (now and then) state
+ */
+#include <stdlib.h>
+
+#include "engine.h"
+
+#define TASK_VERSION 1
+#define SAVE_EVERY_US 10000000
+#define SAVE_EVERY_BYTES (256ull << 20)
+#define SAVE_EVERY_RECORDS (256u << 10)
+
+bool engine_has_pending(const struct pipe_engine *engine)
+{
+    if (engine->log->pending_bytes > 0 || engine->output_bytes > 0)
+        return true;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (engine->tasks[t].dirty)
+            return true;
+    }
+    return false;
+}
+
+/* ---- A task in the metadata of the log ---- */
+
+void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
+                      size_t to_bytes)
+{
+    (void)plan;
+    snprintf(to, to_bytes, "task/%04u/%06d", stage, partition);
+}
+
+void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task,
+                        struct pipe_buf *to)
+{
+    const struct engine_position *at = &task->position;
+    to->size = 0;
+    pipe_buf_add_byte(to, TASK_VERSION);
+    pipe_avro_put_long(to, at->offset);
+    pipe_avro_put_long(to, (int64_t)at->seq);
+    pipe_avro_put_bytes(to, pipe_str_of(at->input.hint, at->input.hint_bytes));
+    pipe_avro_put_long(to, task->task.watermark);
+    pipe_avro_put_long(to, task->task.kafka_time_ms);
+    pipe_avro_put_long(to, task->raise_time_ms);
+    pipe_avro_put_bool(to, task->ended);
+    counters_encode(task->task.counters, engine->plan->stream_count, to);
+}
+
+bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
+                        struct engine_committed *out, struct pipe_counters *counters)
+{
+    struct pipe_reader reader;
+    struct pipe_str hint = {0};
+    int64_t seq;
+    pipe_reader_init(&reader, value.data, value.size, NULL);
+    if (value.size == 0 || *reader.at++ != TASK_VERSION)
+        return false;
+    if (!pipe_avro_long(&reader, &out->position.offset) || !pipe_avro_long(&reader, &seq) ||
+        !pipe_avro_bytes(&reader, &hint) || !pipe_avro_long(&reader, &out->watermark) ||
+        !pipe_avro_long(&reader, &out->kafka_time_ms) ||
+        !pipe_avro_long(&reader, &out->raise_time_ms) || !pipe_avro_bool(&reader, &out->ended))
+        return false;
+    if (out->position.offset < 0 || seq < 0 || hint.size > PIPE_INPUT_HINT_MAX)
+        return false;
+    out->position.seq = (uint64_t)seq;
+    out->position.input = (struct pipe_input_position){.offset = out->position.offset,
+                                                       .hint_bytes = (uint8_t)hint.size};
+    if (hint.size > 0)
+        memcpy(out->position.input.hint, hint.data, hint.size);
+    return counters == NULL ||
+           (counters_decode(&reader.at, reader.end, counters, plan->stream_count) &&
+            reader.at == reader.end);
+}
+
+/* ---- The commit ---- */
+
+static bool log_failed(struct pipe_engine *engine)
+{
+    return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+}
+
+static bool put(struct pipe_engine *engine, const char *kind, const char *name,
+                const struct pipe_buf *value)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", kind, name);
+    return engine->log->ops->put(engine->log, full, value->data, value->size) || log_failed(engine);
+}
+
+static bool flush_outputs(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct engine_sink *sink = &engine->sinks[i];
+        if (sink->output == NULL)
+            continue;
+        if (!sink->output->ops->flush(sink->output))
+            return engine_fail(engine, PIPE_EXIT_DATA, "%s", sink->output->error);
+        if (sink->output->length_bytes == sink->output->committed_bytes && engine->commits > 0)
+            continue;
+        engine->scratch.size = 0;
+        pipe_avro_put_long(&engine->scratch, sink->output->length_bytes);
+        if (!put(engine, "output", sink->def->name, &engine->scratch))
+            return false;
+    }
+    return true;
+}
+
+static bool put_tasks(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        const struct engine_task *task = &engine->tasks[t];
+        char name[64];
+        if (!task->dirty)
+            continue;
+        engine_encode_task(engine, task, &engine->scratch);
+        engine_task_name(engine->plan, task->task.stage_index, task->task.partition, name,
+                         sizeof name);
+        if (!engine->log->ops->put(engine->log, name, engine->scratch.data, engine->scratch.size))
+            return log_failed(engine);
+    }
+    return true;
+}
+
+static bool put_feeders(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        struct engine_source *source = &engine->sources[i];
+        if (source->feeder == NULL || !source->feeder_dirty)
+            continue;
+        engine->scratch.size = 0;
+        pipe_avro_put_long(&engine->scratch, (int64_t)source->fed);
+        pipe_avro_put_long(&engine->scratch, source->feeder_options.count);
+        pipe_avro_put_long(&engine->scratch, source->feeder_options.rate_per_second);
+        pipe_avro_put_long(&engine->scratch, (int64_t)source->feeder_options.seed);
+        pipe_avro_put_long(&engine->scratch, source->feeder_options.start_ms);
+        if (!put(engine, "feeder", engine->plan->traffics[source->traffic].name, &engine->scratch))
+            return false;
+    }
+    return true;
+}
+
+static bool put_rejects(struct pipe_engine *engine)
+{
+    if (!engine->rejects_dirty)
+        return true;
+    engine->scratch.size = 0;
+    pipe_avro_put_long(&engine->scratch, engine->reject_count);
+    for (uint32_t i = 0; i < engine->reject_count; i++) {
+        const struct engine_rejects *reject = &engine->rejects[i];
+        pipe_avro_put_bytes(&engine->scratch, pipe_str_of(reject->rule, strlen(reject->rule)));
+        pipe_avro_put_bytes(&engine->scratch, pipe_str_of(reject->reason, strlen(reject->reason)));
+        pipe_avro_put_long(&engine->scratch, (int64_t)reject->count);
+    }
+    return engine->log->ops->put(engine->log, "rejects", engine->scratch.data,
+                                 engine->scratch.size) ||
+           log_failed(engine);
+}
+
+static void committed(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++)
+        engine->tasks[t].dirty = false;
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        if (engine->sinks[i].output != NULL)
+            engine->sinks[i].output->committed_bytes = engine->sinks[i].output->length_bytes;
+    }
+    for (uint32_t i = 0; i < engine->plan->source_count; i++)
+        engine->sources[i].feeder_dirty = false;
+    engine->rejects_dirty = false;
+    engine->output_bytes = 0;
+    engine->commits++;
+    engine->commits_since_save++;
+    engine->last_commit_us = engine_monotonic_us();
+}
+
+static bool save_is_due(const struct pipe_engine *engine)
+{
+    return engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
+           engine->bytes_since_save >= SAVE_EVERY_BYTES ||
+           engine->source_records - engine->records_at_save >= SAVE_EVERY_RECORDS;
+}
+
+bool engine_commit(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++)
+        task_settle(&engine->tasks[t]);
+    if (engine->failed)
+        return false;
+    counters_gauges(engine);
+#ifdef PIPE_DEBUG
+    if (!counters_check(engine))
+        return false;
+#endif
+    PIPE_CRASH_POINT("before_files");
+    if (!flush_outputs(engine))
+        return false;
+    PIPE_CRASH_POINT("after_files");
+    if (!put_tasks(engine) || !put_feeders(engine) || !put_rejects(engine))
+        return false;
+    engine->bytes_since_save += engine->log->pending_bytes + engine->output_bytes;
+    PIPE_CRASH_POINT("before_commit");
+    if (!engine->log->ops->commit(engine->log)) {
+        engine->commit_unknown = true;
+        return log_failed(engine);
+    }
+    PIPE_CRASH_POINT("after_commit");
+    committed(engine);
+    return !save_is_due(engine) || engine_save_state(engine);
+}
+
+bool engine_save_state(struct pipe_engine *engine)
+{
+    if (engine->commits_since_save == 0)
+        return true;
+    PIPE_CRASH_POINT("before_state");
+    pipe_store_begin(engine->store);
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        struct engine_task *task = &engine->tasks[t];
+        struct pipe_store_position position = {
+            .offset = task->position.offset,
+            .seq = task->position.seq,
+            .watermark = task->task.watermark,
+            .kafka_time_ms = task->task.kafka_time_ms,
+            .input = task->position.input,
+            .markers = task->markers,
+            .marker_count = task->marker_count,
+        };
+        for (uint32_t i = 0; i < task->task.stage->state_count; i++)
+            pipe_store_save_state(engine->store, task->task.stage_index, task->task.partition, i,
+                                  task->ops[i], task->task.states[i]);
+        pipe_store_save_position(engine->store, task->task.stage_index, task->task.partition,
+                                 &position);
+    }
+    if (!pipe_store_end(engine->store))
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
+    PIPE_CRASH_POINT("after_state");
+    engine->commits_since_save = 0;
+    engine->bytes_since_save = 0;
+    engine->records_at_save = engine->source_records;
+    engine->last_save_us = engine_monotonic_us();
+    return true;
+}
+
+/* ---- After an error ---- */
+
+/* The committed length of a sink's file, from the log as it is on disk now. */
+static bool committed_length(struct pipe_log *log, const char *sink, int64_t *length)
+{
+    struct pipe_buf value = {0};
+    struct pipe_reader reader;
+    char name[256];
+    bool found;
+    snprintf(name, sizeof name, "output/%s", sink);
+    bool ok = log->ops->get(log, name, &value, &found);
+    *length = 0;
+    if (ok && found) {
+        pipe_reader_init(&reader, value.data, value.size, NULL);
+        ok = pipe_avro_long(&reader, length);
+    }
+    pipe_buf_free(&value);
+    return ok;
+}
+
+/* The outcome of a commit that failed is unknown: the log itself, opened anew, tells what was committed. */
+static bool probe_commit(struct pipe_engine *engine)
+{
+    char error[512];
+    engine->log->ops->close(engine->log);
+    engine->log = pipe_log_embedded_open(engine->dir, true, error, sizeof error);
+    if (engine->log == NULL)
+        return false;
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct pipe_output *output = engine->sinks[i].output;
+        if (output != NULL &&
+            !committed_length(engine->log, engine->sinks[i].def->name, &output->committed_bytes))
+            return false;
+    }
+    return true;
+}
+
+void engine_rollback(struct pipe_engine *engine)
+{
+    if (engine->log == NULL)
+        return;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (engine->tasks[t].reader != NULL)
+            engine->log->ops->reader_close(engine->tasks[t].reader);
+        engine->tasks[t].reader = NULL;
+    }
+    engine->log->ops->abort(engine->log);
+    if (engine->commit_unknown && !probe_commit(engine)) {
+        pipe_message(PIPE_WARNING, "files may show rows that were not committed until the next start",
+                     NULL);
+        return;
+    }
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct pipe_output *output = engine->sinks[i].output;
+        if (output != NULL)
+            output->ops->rollback(output);
+    }
+}

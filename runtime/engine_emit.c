@@ -1,0 +1,100 @@
+/*
+ * engine_emit.c: rows on their way to sinks, and the count of rejects by reason.
+ */
+#include <stdlib.h>
+
+#include "engine.h"
+
+/* The first byte pair of Avro's single-object encoding, then the fingerprint, little-endian. */
+static struct pipe_str frame_avro(struct engine_sink *sink, struct pipe_str value)
+{
+    uint8_t *to = pipe_buf_reserve(&sink->frame, 10 + value.size);
+    to[0] = 0xC3;
+    to[1] = 0x01;
+    for (unsigned i = 0; i < 8; i++)
+        to[2 + i] = (uint8_t)(sink->def->avro_fingerprint >> (8 * i));
+    if (value.size > 0)
+        memcpy(to + 10, value.data, value.size);
+    return pipe_str_of(to, 10 + value.size);
+}
+
+static void emit_to_topic(struct engine_task *task, struct engine_sink *sink,
+                          const struct pipe_record *record, struct pipe_str key,
+                          struct pipe_str value)
+{
+    struct pipe_engine *engine = task->task.engine;
+    bool placed = record != NULL && record->has_position;
+    int32_t partition = placed ? record->partition : task->task.partition;
+    if (sink->def->source_key)
+        key = placed ? record->key : pipe_str_of(NULL, 0);
+    if (key.data != NULL && !sink->def->source_key)
+        partition = pipe_key_partition(key, sink->partitions);
+    else
+        partition = (int32_t)((uint32_t)partition % sink->partitions);
+    if (sink->def->format == PIPE_FORMAT_AVRO)
+        value = frame_avro(sink, value);
+    if (!engine->log->ops->append(engine->log, sink->topic, partition, engine->wall_ms, key, value))
+        engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+}
+
+void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record *record,
+               struct pipe_str key, struct pipe_str value)
+{
+    struct pipe_engine *engine = task->engine;
+    struct engine_sink *sink = &engine->sinks[index];
+    if (task->replaying)
+        return;
+    sink->rows++;
+    engine_task_of(task)->dirty = true;
+    if (engine->options->no_output || engine->failed)
+        return;
+    if (sink->is_topic) {
+        emit_to_topic(engine_task_of(task), sink, record, key, value);
+    } else {
+        engine->output_bytes += value.size;
+        if (!sink->output->ops->append(sink->output, value))
+            engine_fail(engine, PIPE_EXIT_DATA, "%s", sink->output->error);
+    }
+}
+
+/* pipe_reject_fill knows no task: the engine that counts is the one that runs now. */
+static struct pipe_engine *counting;
+
+void engine_count_rejects_in(struct pipe_engine *engine)
+{
+    counting = engine;
+}
+
+static char *copy_text(struct pipe_str text)
+{
+    char *copy = pipe_malloc(text.size + 1);
+    if (text.size > 0)
+        memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    return copy;
+}
+
+static bool is_text(const char *have, struct pipe_str text)
+{
+    return strncmp(have, text.data, text.size) == 0 && have[text.size] == '\0';
+}
+
+void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struct pipe_str reason,
+                         uint64_t count)
+{
+    engine = engine != NULL ? engine : counting;
+    if (engine == NULL)
+        return;
+    engine->rejects_dirty = true;
+    for (uint32_t i = 0; i < engine->reject_count; i++) {
+        struct engine_rejects *known = &engine->rejects[i];
+        if (is_text(known->rule, rule) && is_text(known->reason, reason)) {
+            known->count += count;
+            return;
+        }
+    }
+    engine->rejects =
+        pipe_realloc(engine->rejects, (engine->reject_count + 1) * sizeof *engine->rejects);
+    engine->rejects[engine->reject_count++] =
+        (struct engine_rejects){copy_text(rule), copy_text(reason), count};
+}

@@ -1,0 +1,81 @@
+/*
+ * engine_messages.c: what the program says on stderr, clocks, and crash points.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+static enum pipe_level least_level = PIPE_INFO;
+
+void pipe_message_level(enum pipe_level least)
+{
+    least_level = least;
+}
+
+void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
+{
+    static const char *const names[] = {"debug", "info", "warning", "error"};
+    char when[PIPE_TS_MS_TEXT + 1] = {0}, fields[1024] = "";
+    if (level < least_level)
+        return;
+    if (fields_format != NULL) {
+        va_list args;
+        va_start(args, fields_format);
+        vsnprintf(fields, sizeof fields, fields_format, args);
+        va_end(args);
+    }
+    pipe_ts_ms_write(when, engine_wall_ms());
+    fprintf(stderr, "%s %s %s%s%s\n", when, names[level], message, fields[0] != '\0' ? " " : "",
+            fields);
+}
+
+int64_t engine_monotonic_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t engine_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, ...)
+{
+    if (!engine->failed) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(engine->error, sizeof engine->error, format, args);
+        va_end(args);
+        engine->failed = true;
+        engine->exit_code = exit_code;
+    }
+    return false;
+}
+
+#ifdef PIPE_DEBUG
+void pipe_crash_point(const char *name)
+{
+    static const char *wanted;
+    static size_t name_bytes;
+    static unsigned long left;
+    if (wanted == NULL) {
+        wanted = getenv("PIPE_CRASH");
+        wanted = wanted != NULL ? wanted : "";
+        const char *colon = strchr(wanted, ':');
+        name_bytes = colon != NULL ? (size_t)(colon - wanted) : strlen(wanted);
+        left = colon != NULL ? strtoul(colon + 1, NULL, 10) : 1;
+    }
+    if (name_bytes == 0 || strlen(name) != name_bytes || memcmp(name, wanted, name_bytes) != 0)
+        return;
+    if (left > 0 && --left == 0)
+        kill(getpid(), SIGKILL);
+}
+#endif

@@ -1,0 +1,242 @@
+/*
+ * engine_report.c: progress while a run goes on, and at its end what became of every record.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+#define LINE_EVERY_US 5000000    /* plain lines */
+#define REWRITE_EVERY_US 200000  /* the line of a terminal */
+#define BAR_WIDTH 24
+
+/* 1,234,567 */
+static const char *grouped(char to[32], uint64_t value)
+{
+    char digits[24];
+    size_t size = pipe_u64_write(digits, value), used = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            to[used++] = ',';
+        to[used++] = digits[i];
+    }
+    to[used] = '\0';
+    return to;
+}
+
+/* ---- Progress ---- */
+
+/* Events expected, 0: unknown. */
+static uint64_t expected_records(const struct pipe_engine *engine, uint64_t *done)
+{
+    uint64_t total = 0;
+    *done = 0;
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        const struct engine_source *source = &engine->sources[i];
+        if (source->feeder == NULL || source->paced)
+            return 0;
+        total += (uint64_t)source->feeder_options.count;
+        *done += source->fed;
+    }
+    *done = *done < total ? *done : total;
+    return total;
+}
+
+static void rewrite_line(const struct pipe_engine *engine, uint64_t rate, bool last)
+{
+    char records[32], per_second[32], bar[BAR_WIDTH + 1];
+    uint64_t done, total = expected_records(engine, &done);
+    fprintf(stderr, "\r\033[K%s  ", engine->plan->name);
+    if (total > 0) {
+        size_t filled = (size_t)(done * BAR_WIDTH / total);
+        memset(bar, '.', BAR_WIDTH);
+        memset(bar, '#', filled);
+        bar[BAR_WIDTH] = '\0';
+        fprintf(stderr, "[%s] %3" PRIu64 "%%  ", bar, done * 100 / total);
+    }
+    fprintf(stderr, "%s records  %s/s  %" PRIu64 " commits", grouped(records, engine->source_records),
+            grouped(per_second, rate), engine->commits);
+    if (last)
+        fputc('\n', stderr);
+    fflush(stderr);
+}
+
+void report_progress(struct pipe_engine *engine, bool last)
+{
+    enum pipe_progress when = engine->options->progress;
+    if (when == PIPE_PROGRESS_NEVER)
+        return;
+    int64_t now_us = engine_monotonic_us(), passed = now_us - engine->last_report_us;
+    bool terminal = isatty(STDERR_FILENO) == 1;
+    if (passed < (terminal ? REWRITE_EVERY_US : LINE_EVERY_US) && !last)
+        return;
+    uint64_t records = engine->source_records - engine->records_at_report;
+    uint64_t rate = passed > 0 ? records * 1000000 / (uint64_t)passed : 0;
+    if (last) { /* over the whole run */
+        int64_t all = now_us - engine->started_us;
+        rate = all > 0 ? engine->source_records * 1000000 / (uint64_t)all : 0;
+    }
+    engine->last_report_us = now_us;
+    engine->records_at_report = engine->source_records;
+    if (terminal)
+        rewrite_line(engine, rate, last);
+    else if (!last || when == PIPE_PROGRESS_ALWAYS)
+        pipe_message(PIPE_INFO, "progress",
+                     "records=%" PRIu64 " records_per_second=%" PRIu64 " commits=%" PRIu64,
+                     engine->source_records, rate, engine->commits);
+}
+
+/* ---- The table of streams ---- */
+
+struct table_column {
+    const char *title;
+    uint64_t (*value)(const struct pipe_stream_def *stream, const struct pipe_counters *counters);
+    bool always;
+};
+
+#define COLUMN(name, expression)                                                                   \
+    static uint64_t column_##name(const struct pipe_stream_def *stream,                            \
+                                  const struct pipe_counters *c)                                   \
+    {                                                                                              \
+        (void)stream;                                                                              \
+        return (expression);                                                                       \
+    }
+#define IS_SOURCE (stream->kind == PIPE_STREAM_SOURCE)
+COLUMN(in, IS_SOURCE ? c->read : c->in)
+COLUMN(passed, IS_SOURCE ? c->accepted : c->passed)
+COLUMN(rejected, c->source_rejected + c->rejected + c->select_rejected + c->too_old +
+                     c->window_rejected)
+COLUMN(dropped, c->tombstones + c->dropped)
+COLUMN(diverted, c->diverted)
+COLUMN(elements, c->elements)
+COLUMN(duplicate, c->duplicate)
+COLUMN(late, c->late)
+COLUMN(open, c->open)
+COLUMN(out, c->out)
+
+static const struct table_column columns[] = {
+    {"in", column_in, true},
+    {"passed", column_passed, true},
+    {"rejected", column_rejected, true},
+    {"dropped", column_dropped, false},
+    {"diverted", column_diverted, false},
+    {"elements", column_elements, false},
+    {"duplicates", column_duplicate, true},
+    {"late", column_late, true},
+    {"open", column_open, true},
+    {"out", column_out, true},
+};
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+static void print_streams(const struct pipe_plan *plan, const struct pipe_counters *totals, FILE *to)
+{
+    int widths[COLUMNS], name_width = (int)strlen("stream");
+    char text[32];
+    for (size_t c = 0; c < COLUMNS; c++) {
+        bool shown = columns[c].always;
+        widths[c] = (int)strlen(columns[c].title);
+        for (uint32_t s = 0; s < plan->stream_count; s++) {
+            uint64_t value = columns[c].value(&plan->streams[s], &totals[s]);
+            int width = (int)strlen(grouped(text, value));
+            widths[c] = width > widths[c] ? width : widths[c];
+            shown = shown || value > 0;
+        }
+        widths[c] = shown ? widths[c] : 0;
+    }
+    for (uint32_t s = 0; s < plan->stream_count; s++) {
+        int width = (int)strlen(plan->streams[s].name);
+        name_width = width > name_width ? width : name_width;
+    }
+    fprintf(to, "  %-*s", name_width, "stream");
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (widths[c] > 0)
+            fprintf(to, "  %*s", widths[c], columns[c].title);
+    }
+    for (uint32_t s = 0; s < plan->stream_count; s++) {
+        fprintf(to, "\n  %-*s", name_width, plan->streams[s].name);
+        for (size_t c = 0; c < COLUMNS; c++) {
+            if (widths[c] > 0)
+                fprintf(to, "  %*s", widths[c],
+                        grouped(text, columns[c].value(&plan->streams[s], &totals[s])));
+        }
+    }
+    fputc('\n', to);
+}
+
+void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals, bool drained,
+                     FILE *to)
+{
+    uint32_t count;
+    char left[32], right[32];
+    struct pipe_equation *equations = counters_equations(plan, totals, drained, &count);
+    print_streams(plan, totals, to);
+    fprintf(to, "\n  conservation\n");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct pipe_equation *e = &equations[i];
+        const char *sign = e->at_most ? "<=" : "=";
+        fprintf(to, "  %-9s  %s: %s %s %s  (%s %s %s)\n", counters_equal(e) ? "equal" : "NOT EQUAL",
+                e->stream, e->left_text, sign, e->right_text, grouped(left, e->left), sign,
+                grouped(right, e->right));
+    }
+    free(equations);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void print_rejects(const struct pipe_engine *engine, FILE *to)
+{
+    char text[32];
+    if (engine->reject_count == 0)
+        return;
+    fprintf(to, "\n  rejects\n");
+    for (uint32_t i = 0; i < engine->reject_count; i++)
+        fprintf(to, "  %12s  %s  %s\n", grouped(text, engine->rejects[i].count),
+                engine->rejects[i].rule, engine->rejects[i].reason);
+}
+
+static void print_sinks(const struct pipe_engine *engine, FILE *to)
+{
+    char text[32];
+    fprintf(to, "\n  sinks%s\n", engine->options->no_output ? " (--no-output: discarded)" : "");
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        const struct engine_sink *sink = &engine->sinks[i];
+        const char *place = sink->is_topic        ? sink->def->target
+                            : sink->path != NULL  ? sink->path
+                            : sink->output != NULL ? "standard output"
+                                                   : "discarded";
+        fprintf(to, "  %12s  %s  %s%s\n", grouped(text, sink->rows), sink->def->name,
+                sink->is_topic ? "topic " : "", place);
+    }
+}
+
+void report_final(struct pipe_engine *engine, FILE *to)
+{
+    const struct pipe_plan *plan = engine->plan;
+    struct pipe_counters *totals = pipe_calloc(plan->stream_count + 1, sizeof *totals);
+    char text[32], rate[32];
+    double cpu = cpu_seconds();
+    double seconds = (double)(engine_monotonic_us() - engine->started_us) / 1e6;
+    counters_total(engine, totals);
+    fprintf(to, "\n%s, plan %s%s%s\n\n", plan->name, plan->hash,
+            engine->temporary ? "" : ", directory ", engine->temporary ? "" : engine->dir);
+    report_counters(plan, totals, engine_drained(engine), to);
+    print_rejects(engine, to);
+    print_sinks(engine, to);
+    if (engine->finished_before)
+        fprintf(to, "\n  nothing to do: this run had read all of its input before\n");
+    fprintf(to,
+            "\n  %s records read now, %.2f s, %.2f CPU seconds, %s records per CPU second, %" PRIu64
+            " commits\n",
+            grouped(text, engine->source_records), seconds, cpu,
+            grouped(rate, cpu > 0 ? (uint64_t)((double)engine->source_records / cpu) : 0),
+            engine->commits);
+    free(totals);
+}

@@ -1,0 +1,397 @@
+/*
+ * engine_setup.c: from the plan to sources, sinks, exchanges and tasks.
+ */
+#include <stdlib.h>
+
+#include "engine.h"
+
+#define ARENA_RECORDS 16u /* what one record's values may take, in times of --max-record */
+
+static bool log_failed(struct pipe_engine *engine)
+{
+    return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+}
+
+static bool make_topic(struct pipe_engine *engine, const char *name, uint32_t partitions,
+                       uint32_t *topic)
+{
+    return engine->log->ops->topic(engine->log, name, partitions, topic) ||
+           engine_fail(engine, PIPE_EXIT_STATE, "%s", engine->log->error);
+}
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(pipe_malloc(size), text, size);
+}
+
+/* ---- Traffic ---- */
+
+/* What is given must be what the directory has; what is not given is taken from there. */
+static bool merge_option(struct pipe_engine *engine, const char *what, bool given, int64_t *value,
+                         int64_t stored)
+{
+    if (given && *value != stored)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "--%s %lld: the traffic in %s was begun with %lld; give that, or use another "
+                           "directory",
+                           what, (long long)*value, engine->dir, (long long)stored);
+    *value = stored;
+    return true;
+}
+
+static bool resume_feeder(struct pipe_engine *engine, struct engine_source *source)
+{
+    struct pipe_feeder_options *options = &source->feeder_options;
+    const struct pipe_run_options *given = engine->options;
+    struct pipe_buf value = {0};
+    struct pipe_reader reader;
+    int64_t fed, count, rate, seed, start, own_seed = (int64_t)options->seed;
+    char name[128];
+    bool found;
+    snprintf(name, sizeof name, "feeder/%s", engine->plan->traffics[source->traffic].name);
+    bool ok = engine->log->ops->get(engine->log, name, &value, &found) || log_failed(engine);
+    if (ok && found) {
+        pipe_reader_init(&reader, value.data, value.size, NULL);
+        if (!pipe_avro_long(&reader, &fed) || !pipe_avro_long(&reader, &count) ||
+            !pipe_avro_long(&reader, &rate) || !pipe_avro_long(&reader, &seed) ||
+            !pipe_avro_long(&reader, &start))
+            ok = engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
+                             name);
+        ok = ok && merge_option(engine, "count", given->has_count, &options->count, count) &&
+             merge_option(engine, "rate", given->has_rate, &options->rate_per_second, rate) &&
+             merge_option(engine, "seed", given->has_seed, &own_seed, seed) &&
+             merge_option(engine, "start", given->has_start, &options->start_ms, start);
+        options->seed = (uint64_t)own_seed;
+        source->fed = ok ? (uint64_t)fed : 0;
+    }
+    pipe_buf_free(&value);
+    return ok;
+}
+
+static bool open_feeder(struct pipe_engine *engine, uint32_t traffic)
+{
+    struct engine_source *source = &engine->sources[engine->plan->traffics[traffic].source];
+    char error[512];
+    if (source->files)
+        return engine_fail(engine, PIPE_EXIT_USAGE,
+                           "--traffic writes to the topic of source %s, but --path reads it from files",
+                           source->def->name);
+    if (source->feeder != NULL)
+        return true; /* the first traffic of a source is the one that runs */
+    source->traffic = traffic;
+    source->feeder_options = engine->options->feeder;
+    if (!resume_feeder(engine, source))
+        return false;
+    source->paced = source->feeder_options.count < 0;
+    source->feeder = pipe_feeder_open(engine->plan, traffic, source->partitions,
+                                      &source->feeder_options, error, sizeof error);
+    if (source->feeder == NULL)
+        return engine_fail(engine, PIPE_EXIT_DATA, "traffic %s: %s",
+                           engine->plan->traffics[traffic].name, error);
+    pipe_feeder_skip(source->feeder, source->fed);
+    return true;
+}
+
+static bool open_feeders(struct pipe_engine *engine)
+{
+    if (!engine->options->traffic)
+        return true;
+    if (engine->plan->traffic_count == 0)
+        return engine_fail(engine, PIPE_EXIT_USAGE,
+                           "--traffic: the pipeline has no `traffic` statement; write one, or give --path");
+    for (uint32_t i = 0; i < engine->plan->traffic_count; i++) {
+        if (!open_feeder(engine, i))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Topics ---- */
+
+static bool make_source_topics(struct pipe_engine *engine)
+{
+    const struct pipe_plan *plan = engine->plan;
+    char name[512];
+    for (uint32_t i = 0; i < plan->source_count; i++) {
+        struct engine_source *source = &engine->sources[i];
+        if (!source->files &&
+            !make_topic(engine, source->def->target, source->partitions, &source->topic))
+            return false;
+        snprintf(name, sizeof name, "pipec.%s.%s.time", plan->name, source->def->name);
+        if (!make_topic(engine, name, source->partitions, &source->time_topic))
+            return false;
+    }
+    return true;
+}
+
+static bool make_sinks(struct pipe_engine *engine)
+{
+    engine->sinks = pipe_calloc(engine->plan->sink_count + 1, sizeof *engine->sinks);
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct engine_sink *sink = &engine->sinks[i];
+        sink->def = &engine->plan->sinks[i];
+        sink->is_topic = sink->def->kind == PIPE_SINK_KAFKA && !engine->options->no_output;
+        sink->partitions = sink->def->partitions > 0 ? sink->def->partitions : 1;
+        if (sink->is_topic && engine_option_path(engine, sink->def->name) != NULL)
+            sink->is_topic = false; /* --path: JSON lines instead of the topic */
+        if (sink->is_topic &&
+            !make_topic(engine, sink->def->target, sink->partitions, &sink->topic))
+            return false;
+    }
+    return true;
+}
+
+static int32_t stream_named(const struct pipe_plan *plan, const char *name)
+{
+    for (uint32_t i = 0; i < plan->stream_count; i++) {
+        if (strcmp(plan->streams[i].name, name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+static bool make_exchanges(struct pipe_engine *engine)
+{
+    const struct pipe_plan *plan = engine->plan;
+    char name[512];
+    engine->exchanges = pipe_calloc(plan->exchange_count + 1, sizeof *engine->exchanges);
+    for (uint32_t i = 0; i < plan->exchange_count; i++) {
+        struct engine_exchange *exchange = &engine->exchanges[i];
+        exchange->def = &plan->exchanges[i];
+        exchange->stream = stream_named(plan, exchange->def->name);
+        snprintf(name, sizeof name, "pipec.%s.%s.exchange", plan->name, exchange->def->name);
+        if (!make_topic(engine, name, exchange->def->partitions, &exchange->topic))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Tasks ---- */
+
+static void make_states(struct engine_task *task, struct pipe_hash_key hash_key)
+{
+    const struct pipe_stage_def *stage = task->task.stage;
+    task->task.states = pipe_calloc(stage->state_count + 1, sizeof *task->task.states);
+    task->ops = pipe_calloc(stage->state_count + 1, sizeof *task->ops);
+    task->merge_state = -1;
+    for (uint32_t i = 0; i < stage->state_count; i++) {
+        task->ops[i] = pipe_state_ops_of(stage->states[i].kind);
+        task->task.states[i] = task->ops[i]->create(&stage->states[i], &hash_key);
+        if (stage->states[i].phase == PIPE_PHASE_MERGE &&
+            stage->states[i].exchange == (uint32_t)stage->exchange)
+            task->merge_state = (int32_t)i;
+    }
+}
+
+static void make_task(struct pipe_engine *engine, struct engine_task *task, uint32_t stage_index,
+                      uint32_t partition)
+{
+    const struct pipe_stage_def *stage = &engine->plan->stages[stage_index];
+    struct pipe_log *log = engine->log;
+    task->index = (uint32_t)(task - engine->tasks);
+    task->task.plan = engine->plan;
+    task->task.stage = stage;
+    task->task.stage_index = stage_index;
+    task->task.partition = (int32_t)partition;
+    task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
+    task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;
+    task->at_end_since_us = -1;
+    task->last_raise_us = INT64_MIN / 2;
+    task->task.engine = engine;
+    task->task.counters = pipe_calloc(engine->plan->stream_count + 1, sizeof *task->task.counters);
+    pipe_arena_init(&task->task.arena,
+                    (size_t)ARENA_RECORDS * engine->options->max_record_bytes + (1u << 20));
+    if (stage->source >= 0) {
+        struct engine_source *source = &engine->sources[stage->source];
+        task->task.source = source->def;
+        task->topic = source->topic;
+        task->time_topic = source->time_topic;
+        const char *name = source->standard_input ? "-"
+                           : source->files && !source->def->is_kafka ? source->paths[partition]
+                                                                     : source->def->target;
+        task->name = pipe_str_of(name, strlen(name));
+    } else {
+        task->topic = engine->exchanges[stage->exchange].topic;
+        const char *name = log->topics[task->topic].name;
+        task->name = pipe_str_of(name, strlen(name));
+    }
+    make_states(task, pipe_store_hash_key(engine->store));
+}
+
+static void make_tasks(struct pipe_engine *engine)
+{
+    const struct pipe_plan *plan = engine->plan;
+    engine->stage_first = pipe_calloc(plan->stage_count + 1, sizeof *engine->stage_first);
+    engine->stage_partitions = pipe_calloc(plan->stage_count + 1, sizeof *engine->stage_partitions);
+    for (uint32_t s = 0; s < plan->stage_count; s++) {
+        const struct pipe_stage_def *stage = &plan->stages[s];
+        engine->stage_first[s] = engine->task_count;
+        engine->stage_partitions[s] = stage->source >= 0
+                                          ? engine->sources[stage->source].partitions
+                                          : plan->exchanges[stage->exchange].partitions;
+        engine->task_count += engine->stage_partitions[s];
+        if (stage->source >= 0)
+            engine->sources[stage->source].first_task = engine->stage_first[s];
+    }
+    engine->tasks = pipe_calloc(engine->task_count + 1, sizeof *engine->tasks);
+    for (uint32_t s = 0; s < plan->stage_count; s++) {
+        for (uint32_t p = 0; p < engine->stage_partitions[s]; p++)
+            make_task(engine, &engine->tasks[engine->stage_first[s] + p], s, p);
+    }
+}
+
+static bool writes_to(const struct pipe_stage_def *stage, uint32_t exchange)
+{
+    for (uint32_t i = 0; i < stage->exchange_out_count; i++) {
+        if (stage->exchanges_out[i] == exchange)
+            return true;
+    }
+    return false;
+}
+
+/* Who sends markers to whom. */
+static void connect(struct pipe_engine *engine)
+{
+    for (uint32_t e = 0; e < engine->plan->exchange_count; e++) {
+        struct engine_exchange *exchange = &engine->exchanges[e];
+        exchange->upstream = pipe_calloc(engine->task_count + 1, sizeof *exchange->upstream);
+        for (uint32_t t = 0; t < engine->task_count; t++) {
+            if (writes_to(engine->tasks[t].task.stage, e))
+                exchange->upstream[exchange->upstream_count++] = &engine->tasks[t];
+        }
+    }
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        struct engine_task *task = &engine->tasks[t];
+        if (task->task.stage->exchange < 0)
+            continue;
+        task->marker_count = engine->exchanges[task->task.stage->exchange].upstream_count;
+        task->markers = pipe_calloc(task->marker_count + 1, sizeof *task->markers);
+        for (uint32_t i = 0; i < task->marker_count; i++)
+            task->markers[i] = PIPE_TIME_MIN;
+    }
+}
+
+bool engine_setup(struct pipe_engine *engine)
+{
+    engine->sources = pipe_calloc(engine->plan->source_count + 1, sizeof *engine->sources);
+    for (uint32_t i = 0; i < engine->plan->source_count; i++)
+        engine->sources[i].def = &engine->plan->sources[i];
+    if (!engine_find_inputs(engine) || !make_source_topics(engine) || !make_sinks(engine) ||
+        !make_exchanges(engine) || !open_feeders(engine))
+        return false;
+    make_tasks(engine);
+    connect(engine);
+    return true;
+}
+
+/* ---- Outputs ---- */
+
+static char *output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
+{
+    const char *path = engine_option_path(engine, sink->name);
+    if (path == NULL && sink->kind == PIPE_SINK_FILE && sink->format != PIPE_FORMAT_PARQUET)
+        path = sink->target;
+    if (path != NULL)
+        return copy(path);
+    size_t size = strlen(engine->dir) + strlen(sink->name) + 32;
+    char *table = pipe_malloc(size);
+    snprintf(table, size, "%s/tables/%s.jsonl", engine->dir, sink->name);
+    return table;
+}
+
+static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
+{
+    struct pipe_output_config config = {.sink = sink->def, .format = PIPE_FORMAT_JSONL};
+    struct pipe_buf value = {0};
+    struct pipe_reader reader;
+    char name[256], error[512];
+    snprintf(name, sizeof name, "output/%s", sink->def->name);
+    if (!engine->log->ops->get(engine->log, name, &value, &config.follow))
+        return log_failed(engine);
+    pipe_reader_init(&reader, value.data, value.size, NULL);
+    bool sound = !config.follow || pipe_avro_long(&reader, &config.committed_bytes);
+    pipe_buf_free(&value);
+    if (!sound)
+        return engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
+    bool standard = sink->def->kind == PIPE_SINK_STDOUT;
+    if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
+        config.format = sink->def->format;
+    if (!standard)
+        sink->path = output_path(engine, sink->def);
+    if (standard)
+        config.committed_bytes = 0;
+    config.path = sink->path;
+    sink->output = pipe_output_open(&config, error, sizeof error);
+    return sink->output != NULL ||
+           engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name, error);
+}
+
+bool engine_open_outputs(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct engine_sink *sink = &engine->sinks[i];
+        if (!sink->is_topic && !engine->options->no_output && !open_output(engine, sink))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The end ---- */
+
+static void free_task(struct engine_task *task)
+{
+    for (uint32_t i = 0; i < task->task.stage->state_count; i++)
+        task->ops[i]->destroy(task->task.states[i]);
+    if (task->input != NULL)
+        task->input->ops->close(task->input);
+    if (task->reader != NULL)
+        task->task.engine->log->ops->reader_close(task->reader);
+    pipe_arena_free(&task->task.arena);
+    pipe_buf_free(&task->task.key);
+    pipe_buf_free(&task->task.value);
+    pipe_buf_free(&task->task.text);
+    free(task->task.counters);
+    free(task->task.states);
+    free(task->ops);
+    free(task->markers);
+}
+
+static void free_source(struct engine_source *source)
+{
+    for (uint32_t i = 0; source->paths != NULL && i < source->partitions; i++)
+        free(source->paths[i]);
+    free(source->paths);
+    free(source->lengths);
+    if (source->feeder != NULL)
+        pipe_feeder_close(source->feeder);
+}
+
+void engine_free_parts(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; engine->tasks != NULL && t < engine->task_count; t++)
+        free_task(&engine->tasks[t]);
+    for (uint32_t i = 0; engine->sources != NULL && i < engine->plan->source_count; i++)
+        free_source(&engine->sources[i]);
+    for (uint32_t i = 0; engine->sinks != NULL && i < engine->plan->sink_count; i++) {
+        if (engine->sinks[i].output != NULL)
+            engine->sinks[i].output->ops->close(engine->sinks[i].output);
+        pipe_buf_free(&engine->sinks[i].frame);
+        free(engine->sinks[i].path);
+    }
+    for (uint32_t e = 0; engine->exchanges != NULL && e < engine->plan->exchange_count; e++)
+        free(engine->exchanges[e].upstream);
+    for (uint32_t i = 0; i < engine->reject_count; i++) {
+        free(engine->rejects[i].rule);
+        free(engine->rejects[i].reason);
+    }
+    free(engine->tasks);
+    free(engine->sources);
+    free(engine->sinks);
+    free(engine->exchanges);
+    free(engine->stage_first);
+    free(engine->stage_partitions);
+    free(engine->schema_ids);
+    free(engine->rejects);
+    pipe_buf_free(&engine->scratch);
+}

@@ -1,0 +1,296 @@
+/*
+ * inspect.c: `NAME inspect DIR`: what a run directory holds, read only.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "engine.h"
+
+struct inspection {
+    const struct pipe_plan *plan;
+    const struct pipe_inspect_options *options;
+    struct pipe_log *log;
+    struct pipe_counters *totals;
+    bool same_plan, damaged;
+};
+
+static const char *time_text(char to[40], int64_t time_us)
+{
+    char text[PIPE_TS_US_TEXT + 1] = {0};
+    if (time_us == PIPE_TIME_MIN)
+        return "-";
+    if (time_us == PIPE_TIME_MAX)
+        return "the end";
+    if (time_us < PIPE_TS_US_MIN || time_us > PIPE_TS_US_MAX) {
+        snprintf(to, 40, "%" PRId64 " us", time_us);
+        return to;
+    }
+    pipe_ts_us_write(text, time_us);
+    snprintf(to, 40, "%s", text);
+    return to;
+}
+
+static bool print_topics(const struct inspection *in)
+{
+    const struct pipe_log *log = in->log;
+    printf("%-48s %10s %14s\n", "topic", "partitions", "records");
+    for (uint32_t t = 0; t < log->topic_count; t++) {
+        int64_t records = 0;
+        for (uint32_t p = 0; p < log->topics[t].partitions; p++)
+            records += log->ops->end(log, t, (int32_t)p);
+        printf("%-48s %10u %14" PRId64 "\n", log->topics[t].name, log->topics[t].partitions, records);
+    }
+    return true;
+}
+
+static bool task_of(const char *name, uint32_t *stage, int32_t *partition)
+{
+    char more;
+    return sscanf(name, "task/%u/%d%c", stage, partition, &more) == 2;
+}
+
+static const char *stage_name(const struct inspection *in, uint32_t stage, char room[32])
+{
+    if (in->same_plan && stage < in->plan->stage_count)
+        return in->plan->stages[stage].name;
+    snprintf(room, 32, "stage %u", stage);
+    return room;
+}
+
+/* One line a task: its position, or its time. */
+static bool print_task(void *context, const char *name, struct pipe_str value)
+{
+    struct inspection *in = context;
+    struct engine_committed c;
+    uint32_t stage;
+    int32_t partition;
+    char room[32], watermark[40], broker[40];
+    if (!task_of(name, &stage, &partition) || !engine_decode_task(in->plan, value, &c, NULL)) {
+        in->damaged = true;
+        return false;
+    }
+    if (strcmp(in->options->what, "offsets") == 0)
+        printf("%-32s %9d %14" PRId64 " %12" PRIu64 "  %s\n", stage_name(in, stage, room), partition,
+               c.position.offset, c.position.seq, c.ended ? "at the end" : "");
+    else
+        printf("%-32s %9d  %-28s %-28s\n", stage_name(in, stage, room), partition,
+               time_text(watermark, c.watermark),
+               c.kafka_time_ms == PIPE_TIME_MIN
+                   ? "-"
+                   : time_text(broker, c.kafka_time_ms < PIPE_TS_MS_MAX ? c.kafka_time_ms * 1000
+                                                                        : PIPE_TIME_MAX));
+    return true;
+}
+
+static bool print_tasks(struct inspection *in)
+{
+    if (strcmp(in->options->what, "offsets") == 0)
+        printf("%-32s %9s %14s %12s\n", "stage", "partition", "offset", "time records");
+    else
+        printf("%-32s %9s  %-28s %-28s\n", "stage", "partition", "watermark", "greatest kafka_time");
+    return in->log->ops->list(in->log, "task/", print_task, in) && !in->damaged;
+}
+
+static bool add_task(void *context, const char *name, struct pipe_str value)
+{
+    struct inspection *in = context;
+    struct engine_committed c;
+    (void)name;
+    in->damaged = !engine_decode_task(in->plan, value, &c, in->totals);
+    return !in->damaged;
+}
+
+static bool print_states(struct inspection *in, struct pipe_store *store)
+{
+    static const char *const kinds[] = {"dedup", "window", "session"};
+    static const char *const phases[] = {"", ", partial", ", merge"};
+    struct pipe_store_position position;
+    bool found;
+    printf("%-24s %-18s %9s %12s %14s\n", "state", "kind", "partition", "entries", "bytes");
+    for (uint32_t s = 0; s < in->plan->stage_count; s++) {
+        const struct pipe_stage_def *stage = &in->plan->stages[s];
+        for (int32_t p = 0;; p++) {
+            if (!pipe_store_load_position(store, s, p, &position, &found))
+                return false;
+            if (!found)
+                break;
+            for (uint32_t i = 0; i < stage->state_count; i++) {
+                const struct pipe_state_def *def = &stage->states[i];
+                struct pipe_store_usage usage;
+                char kind[40];
+                if (!pipe_store_usage(store, s, p, i, &usage))
+                    return false;
+                snprintf(kind, sizeof kind, "%s%s", kinds[def->kind], phases[def->phase]);
+                printf("%-24s %-18s %9d %12" PRIu64 " %14" PRIu64 "\n", def->name, kind, p,
+                       usage.entries, usage.bytes);
+            }
+        }
+    }
+    return true;
+}
+
+static bool print_state(struct inspection *in)
+{
+    char error[512];
+    bool created;
+    if (!in->same_plan) {
+        fprintf(stderr, "%s inspect: %s is of another plan; use the program of that plan\n",
+                in->plan->name, in->options->dir);
+        return false;
+    }
+    struct pipe_store *store =
+        pipe_store_open(in->options->dir, true, &created, error, sizeof error);
+    if (store == NULL) {
+        fprintf(stderr, "%s inspect: %s\n", in->plan->name, error);
+        return false;
+    }
+    bool ok = print_states(in, store);
+    if (!ok)
+        fprintf(stderr, "%s inspect: %s\n", in->plan->name, pipe_store_error(store));
+    pipe_store_close(store);
+    in->totals = pipe_calloc(in->plan->stream_count + 1, sizeof *in->totals);
+    if (ok && in->log->ops->list(in->log, "task/", add_task, in)) {
+        printf("\nentries as of the last save; committed counters:\n\n");
+        report_counters(in->plan, in->totals, false, stdout);
+    }
+    free(in->totals);
+    return ok;
+}
+
+/* ---- dump ---- */
+
+/* Text as a JSON value; bytes that are none as base64, under another name. */
+static void put_bytes(struct pipe_buf *line, const char *name, struct pipe_str bytes, bool embed)
+{
+    char head[64];
+    bool text = pipe_utf8_check(bytes.data, bytes.size);
+    if (bytes.data == NULL) {
+        int size = snprintf(head, sizeof head, ",\"%s\":null", name);
+        pipe_buf_add(line, head, (size_t)size);
+        return;
+    }
+    int size = snprintf(head, sizeof head, ",\"%s%s\":", name, text ? "" : "_base64");
+    pipe_buf_add(line, head, (size_t)size);
+    if (!text)
+        pipe_json_base64(line, bytes);
+    else if (embed && bytes.size > 0 && bytes.data[0] == '{' && pipe_json_check(bytes))
+        pipe_buf_add(line, bytes.data, bytes.size);
+    else
+        pipe_json_string(line, bytes);
+}
+
+static void print_record(struct pipe_buf *line, const struct pipe_record *record)
+{
+    char head[96];
+    int size = snprintf(head, sizeof head, "{\"partition\":%d,\"offset\":%" PRId64 ",\"kafka_time\":",
+                        record->partition, record->offset);
+    line->size = 0;
+    pipe_buf_add(line, head, (size_t)size);
+    if (record->kafka_time_ms < PIPE_TS_MS_MIN || record->kafka_time_ms > PIPE_TS_MS_MAX)
+        pipe_json_null(line);
+    else
+        pipe_json_timestamp_ms(line, record->kafka_time_ms);
+    put_bytes(line, "key", record->key, false);
+    put_bytes(line, "value", record->payload, true);
+    pipe_buf_add(line, "}\n", 2);
+    fwrite(line->data, 1, line->size, stdout);
+}
+
+static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partition)
+{
+    struct pipe_record constant = {.partition = partition}, *records;
+    struct pipe_buf line = {0};
+    int64_t left = in->options->limit;
+    uint32_t count;
+    enum pipe_log_state state = PIPE_LOG_END;
+    struct pipe_log_reader *reader =
+        in->log->ops->reader(in->log, topic, partition, in->options->from, &constant);
+    while (left > 0 && (state = in->log->ops->read(reader, left < 1024 ? (uint32_t)left : 1024,
+                                                   &records, &count)) == PIPE_LOG_RECORDS) {
+        for (uint32_t i = 0; i < count; i++)
+            print_record(&line, &records[i]);
+        left -= count;
+    }
+    in->log->ops->reader_close(reader);
+    pipe_buf_free(&line);
+    return state != PIPE_LOG_FAILED;
+}
+
+static bool dump(struct inspection *in)
+{
+    const struct pipe_log *log = in->log;
+    const char *names[256];
+    size_t count = 0;
+    for (uint32_t t = 0; t < log->topic_count; t++) {
+        const struct pipe_log_topic *topic = &log->topics[t];
+        if (count < 256)
+            names[count++] = topic->name;
+        if (strcmp(topic->name, in->options->topic) != 0)
+            continue;
+        if (in->options->partition >= topic->partitions) {
+            fprintf(stderr, "%s inspect: topic %s has the partitions 0 to %u\n", in->plan->name,
+                    topic->name, topic->partitions - 1);
+            return false;
+        }
+        for (uint32_t p = 0; p < topic->partitions; p++) {
+            if (in->options->partition >= 0 && in->options->partition != p)
+                continue;
+            if (!dump_partition(in, t, (int32_t)p)) {
+                fflush(stdout);
+                fprintf(stderr, "%s inspect: %s\n", in->plan->name, log->error);
+                return false;
+            }
+        }
+        return true;
+    }
+    const char *nearest = pipe_nearest(in->options->topic, names, count);
+    fprintf(stderr, "%s inspect: there is no topic %s%s%s\n", in->plan->name, in->options->topic,
+            nearest != NULL ? "; did you mean " : "; `inspect DIR topics` lists them",
+            nearest != NULL ? nearest : "");
+    return false;
+}
+
+/* ---- The command ---- */
+
+static bool compare_plan(struct inspection *in)
+{
+    struct pipe_buf stored = {0};
+    bool found, ok = in->log->ops->get(in->log, "plan", &stored, &found);
+    in->same_plan = ok && found && stored.size == strlen(in->plan->hash) &&
+                    memcmp(stored.data, in->plan->hash, stored.size) == 0;
+    if (ok && found && !in->same_plan)
+        fprintf(stderr, "%s inspect: note: %s is of plan %.*s, this program is of %s\n", in->plan->name,
+                in->options->dir, (int)(stored.size < 64 ? stored.size : 64), (char *)stored.data,
+                in->plan->hash);
+    pipe_buf_free(&stored);
+    return ok;
+}
+
+int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
+{
+    struct pipe_inspect_options options;
+    struct inspection in = {.plan = plan, .options = &options};
+    char error[512];
+    int code = pipe_options_inspect(plan, argc, argv, &options);
+    if (code != 0)
+        return code < 0 ? PIPE_EXIT_OK : code;
+    in.log = pipe_log_embedded_open(options.dir, true, error, sizeof error);
+    if (in.log == NULL) {
+        fprintf(stderr, "%s inspect: %s\n", plan->name, error);
+        return PIPE_EXIT_DATA;
+    }
+    bool ok = compare_plan(&in);
+    if (ok && strcmp(options.what, "topics") == 0)
+        ok = print_topics(&in);
+    else if (ok && strcmp(options.what, "state") == 0)
+        ok = print_state(&in);
+    else if (ok && strcmp(options.what, "dump") == 0)
+        ok = dump(&in);
+    else if (ok)
+        ok = print_tasks(&in);
+    if (in.damaged)
+        fprintf(stderr, "%s inspect: the metadata of a task is malformed, or of another plan\n",
+                plan->name);
+    in.log->ops->close(in.log);
+    return ok && fflush(stdout) == 0 ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+}

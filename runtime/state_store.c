@@ -1,0 +1,394 @@
+/*
+ * state_store.c: the state of all tasks as of one commit, in a RocksDB database beside the log.
+ *
+ * Keys:  's' stage(4) partition(4) state(4), big-endian, key → an entry of an operator
+ *        'p' stage(4) partition(4) → position of a task
+ *        'm' name → hash_key, plan, incarnation
+ * One save is one WriteBatch: entries and positions always agree. It is not synced: after a power cut the
+ * database is as of some earlier save, which replay makes up for; the log it follows is synced.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rocksdb/c.h>
+
+#include "engine.h"
+
+#define ENTRY_PREFIX 13u
+#define POSITION_VERSION 1
+
+struct pipe_store {
+    rocksdb_t *db;
+    rocksdb_options_t *options;
+    rocksdb_block_based_table_options_t *table_options;
+    rocksdb_cache_t *cache;
+    rocksdb_writeoptions_t *write_options;
+    rocksdb_readoptions_t *read_options;
+    rocksdb_writebatch_t *batch;
+    struct pipe_hash_key hash_key;
+    char plan[80], incarnation[40];
+    struct pipe_buf key, value;
+    int64_t *markers;
+    uint32_t marker_capacity;
+    uint8_t prefix[ENTRY_PREFIX]; /* of the state that is being saved */
+    char error[512];
+};
+
+static void put_be32(uint8_t *to, uint32_t value)
+{
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static void make_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int32_t partition,
+                        uint32_t index)
+{
+    to[0] = (uint8_t)kind;
+    put_be32(to + 1, stage);
+    put_be32(to + 5, (uint32_t)partition);
+    put_be32(to + 9, index);
+}
+
+static bool fail(struct pipe_store *store, const char *doing, char *cause)
+{
+    snprintf(store->error, sizeof store->error, "the state could not %s: %s", doing,
+             cause != NULL ? cause : "unknown cause");
+    rocksdb_free(cause);
+    return false;
+}
+
+const char *pipe_store_error(const struct pipe_store *store)
+{
+    return store->error;
+}
+
+struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store)
+{
+    return store->hash_key;
+}
+
+const char *pipe_store_plan(const struct pipe_store *store)
+{
+    return store->plan;
+}
+
+const char *pipe_store_incarnation(const struct pipe_store *store)
+{
+    return store->incarnation;
+}
+
+void pipe_store_identify(struct pipe_store *store, const char *plan_hash, const char *incarnation)
+{
+    snprintf(store->plan, sizeof store->plan, "%s", plan_hash);
+    snprintf(store->incarnation, sizeof store->incarnation, "%s", incarnation);
+}
+
+/* ---- Saving ---- */
+
+static struct pipe_str with_prefix(struct pipe_store *store, const void *key, size_t key_bytes)
+{
+    store->key.size = 0;
+    pipe_buf_add(&store->key, store->prefix, ENTRY_PREFIX);
+    pipe_buf_add(&store->key, key, key_bytes);
+    return pipe_str_of(store->key.data, store->key.size);
+}
+
+static void writer_put(void *context, const void *key, size_t key_bytes, const void *value,
+                       size_t value_bytes)
+{
+    struct pipe_store *store = context;
+    struct pipe_str full = with_prefix(store, key, key_bytes);
+    rocksdb_writebatch_put(store->batch, full.data, full.size, value_bytes == 0 ? "" : value,
+                           value_bytes);
+}
+
+static void writer_remove(void *context, const void *key, size_t key_bytes)
+{
+    struct pipe_store *store = context;
+    struct pipe_str full = with_prefix(store, key, key_bytes);
+    rocksdb_writebatch_delete(store->batch, full.data, full.size);
+}
+
+static void writer_remove_range(void *context, const void *from, size_t from_bytes, const void *to,
+                                size_t to_bytes)
+{
+    struct pipe_store *store = context;
+    struct pipe_buf end = {0};
+    pipe_buf_add(&end, store->prefix, ENTRY_PREFIX);
+    pipe_buf_add(&end, to, to_bytes);
+    struct pipe_str full = with_prefix(store, from, from_bytes);
+    rocksdb_writebatch_delete_range(store->batch, full.data, full.size, (const char *)end.data,
+                                    end.size);
+    pipe_buf_free(&end);
+}
+
+void pipe_store_begin(struct pipe_store *store)
+{
+    rocksdb_writebatch_clear(store->batch);
+}
+
+void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                           uint32_t index, const struct pipe_state_ops *ops, void *state)
+{
+    struct pipe_state_writer writer = {store, writer_put, writer_remove, writer_remove_range};
+    make_prefix(store->prefix, 's', stage, partition, index);
+    ops->save(state, &writer);
+}
+
+void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t partition,
+                              const struct pipe_store_position *position)
+{
+    struct pipe_buf *value = &store->value;
+    make_prefix(store->prefix, 'p', stage, partition, 0);
+    value->size = 0;
+    pipe_buf_add_byte(value, POSITION_VERSION);
+    pipe_avro_put_long(value, position->offset);
+    pipe_avro_put_long(value, (int64_t)position->seq);
+    pipe_avro_put_long(value, position->watermark);
+    pipe_avro_put_long(value, position->kafka_time_ms);
+    pipe_avro_put_bytes(value, pipe_str_of(position->input.hint, position->input.hint_bytes));
+    pipe_avro_put_long(value, position->marker_count);
+    for (uint32_t i = 0; i < position->marker_count; i++)
+        pipe_avro_put_long(value, position->markers[i]);
+    rocksdb_writebatch_put(store->batch, (const char *)store->prefix, 9, (const char *)value->data,
+                           value->size);
+}
+
+bool pipe_store_end(struct pipe_store *store)
+{
+    char *error = NULL;
+    rocksdb_writebatch_put(store->batch, "mplan", 5, store->plan, strlen(store->plan));
+    rocksdb_writebatch_put(store->batch, "mincarnation", 12, store->incarnation,
+                           strlen(store->incarnation));
+    rocksdb_write(store->db, store->write_options, store->batch, &error);
+    rocksdb_writebatch_clear(store->batch);
+    return error == NULL || fail(store, "be written", error);
+}
+
+/* ---- Loading ---- */
+
+static bool decode_position(struct pipe_store *store, const uint8_t *bytes, size_t size,
+                            struct pipe_store_position *out)
+{
+    struct pipe_reader reader;
+    struct pipe_str hint = {0};
+    int64_t seq, count;
+    pipe_reader_init(&reader, bytes, size, NULL);
+    if (size == 0 || *reader.at++ != POSITION_VERSION)
+        return false;
+    if (!pipe_avro_long(&reader, &out->offset) || !pipe_avro_long(&reader, &seq) ||
+        !pipe_avro_long(&reader, &out->watermark) || !pipe_avro_long(&reader, &out->kafka_time_ms) ||
+        !pipe_avro_bytes(&reader, &hint) || !pipe_avro_long(&reader, &count))
+        return false;
+    if (out->offset < 0 || seq < 0 || hint.size > PIPE_INPUT_HINT_MAX || count < 0 ||
+        count > reader.end - reader.at)
+        return false;
+    out->seq = (uint64_t)seq;
+    out->input = (struct pipe_input_position){.offset = out->offset,
+                                              .hint_bytes = (uint8_t)hint.size};
+    if (hint.size > 0)
+        memcpy(out->input.hint, hint.data, hint.size);
+    if (count > store->marker_capacity) {
+        store->markers = pipe_realloc(store->markers, (size_t)count * sizeof *store->markers);
+        store->marker_capacity = (uint32_t)count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (!pipe_avro_long(&reader, &store->markers[i]))
+            return false;
+    }
+    out->markers = store->markers;
+    out->marker_count = (uint32_t)count;
+    return reader.at == reader.end;
+}
+
+bool pipe_store_load_position(struct pipe_store *store, uint32_t stage, int32_t partition,
+                              struct pipe_store_position *position, bool *found)
+{
+    char *error = NULL;
+    size_t size = 0;
+    uint8_t key[ENTRY_PREFIX];
+    make_prefix(key, 'p', stage, partition, 0);
+    char *value = rocksdb_get(store->db, store->read_options, (char *)key, 9, &size, &error);
+    if (error != NULL)
+        return fail(store, "be read", error);
+    *found = value != NULL;
+    bool sound = value == NULL || decode_position(store, (uint8_t *)value, size, position);
+    rocksdb_free(value);
+    if (!sound)
+        snprintf(store->error, sizeof store->error,
+                 "the state is damaged: the position of stage %u, partition %d is malformed", stage,
+                 partition);
+    return sound;
+}
+
+typedef bool entry_function(void *context, struct pipe_str key, struct pipe_str value);
+
+/* Calls `each` for the entries of one state; false: an I/O error, or `each` said so. */
+static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                        entry_function *each, void *context)
+{
+    uint8_t prefix[ENTRY_PREFIX];
+    char *error = NULL;
+    bool sound = true;
+    make_prefix(prefix, 's', stage, partition, index);
+    rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_options);
+    rocksdb_iter_seek(it, (char *)prefix, ENTRY_PREFIX);
+    for (; sound && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        size_t key_size, value_size;
+        const char *key = rocksdb_iter_key(it, &key_size);
+        const char *value = rocksdb_iter_value(it, &value_size);
+        if (key_size < ENTRY_PREFIX || memcmp(key, prefix, ENTRY_PREFIX) != 0)
+            break;
+        sound = each(context, pipe_str_of(key + ENTRY_PREFIX, key_size - ENTRY_PREFIX),
+                     pipe_str_of(value, value_size));
+    }
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    if (error != NULL)
+        return fail(store, "be read", error);
+    if (!sound)
+        snprintf(store->error, sizeof store->error,
+                 "the state is damaged: stage %u, partition %d, state %u has a malformed entry", stage,
+                 partition, index);
+    return sound;
+}
+
+struct loading {
+    const struct pipe_state_ops *ops;
+    void *state;
+    uint64_t entries;
+};
+
+static bool load_entry(void *context, struct pipe_str key, struct pipe_str value)
+{
+    struct loading *loading = context;
+    loading->entries++;
+    return loading->ops->load(loading->state, key.data, key.size, value.data, value.size);
+}
+
+bool pipe_store_load_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                           uint32_t index, const struct pipe_state_ops *ops, void *state,
+                           uint64_t *entries)
+{
+    struct loading loading = {ops, state, 0};
+    bool ok = for_entries(store, stage, partition, index, load_entry, &loading);
+    *entries = loading.entries;
+    return ok;
+}
+
+static bool measure_entry(void *context, struct pipe_str key, struct pipe_str value)
+{
+    struct pipe_store_usage *usage = context;
+    usage->entries++;
+    usage->bytes += key.size + value.size;
+    return true;
+}
+
+bool pipe_store_usage(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                      struct pipe_store_usage *usage)
+{
+    *usage = (struct pipe_store_usage){0};
+    return for_entries(store, stage, partition, index, measure_entry, usage);
+}
+
+/* ---- Opening ---- */
+
+void pipe_store_close(struct pipe_store *store)
+{
+    if (store == NULL)
+        return;
+    if (store->db != NULL)
+        rocksdb_close(store->db);
+    rocksdb_writebatch_destroy(store->batch);
+    rocksdb_writeoptions_destroy(store->write_options);
+    rocksdb_readoptions_destroy(store->read_options);
+    rocksdb_options_destroy(store->options);
+    rocksdb_block_based_options_destroy(store->table_options);
+    rocksdb_cache_destroy(store->cache);
+    pipe_buf_free(&store->key);
+    pipe_buf_free(&store->value);
+    free(store->markers);
+    free(store);
+}
+
+static void tune(struct pipe_store *store)
+{
+    rocksdb_options_set_write_buffer_size(store->options, 8u << 20);
+    rocksdb_options_set_max_write_buffer_number(store->options, 2);
+    rocksdb_options_set_compression(store->options, rocksdb_no_compression);
+    rocksdb_options_set_keep_log_file_num(store->options, 2);
+    rocksdb_options_set_max_open_files(store->options, 128);
+    rocksdb_options_set_info_log_level(store->options, 2);
+    /* Any prefix of the saves is a valid state. */
+    rocksdb_options_set_wal_recovery_mode(store->options, 2);
+    store->cache = rocksdb_cache_create_lru(4u << 20);
+    store->table_options = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_block_cache(store->table_options, store->cache);
+    rocksdb_options_set_block_based_table_factory(store->options, store->table_options);
+}
+
+static bool get_text(struct pipe_store *store, const char *key, char *to, size_t room, bool *found)
+{
+    char *error = NULL;
+    size_t size = 0;
+    char *value = rocksdb_get(store->db, store->read_options, key, strlen(key), &size, &error);
+    if (error != NULL)
+        return fail(store, "be read", error);
+    *found = value != NULL;
+    size = size < room ? size : room - 1;
+    if (value != NULL)
+        memcpy(to, value, size);
+    to[value != NULL ? size : 0] = '\0';
+    rocksdb_free(value);
+    return true;
+}
+
+static bool load_identity(struct pipe_store *store, bool read_only, bool *created)
+{
+    char key[sizeof store->hash_key + 1], *error = NULL;
+    bool found, ignored;
+    if (!get_text(store, "mhash_key", key, sizeof key, &found) ||
+        !get_text(store, "mplan", store->plan, sizeof store->plan, &ignored) ||
+        !get_text(store, "mincarnation", store->incarnation, sizeof store->incarnation, &ignored))
+        return false;
+    *created = !found;
+    if (!found && !read_only) {
+        pipe_random_bytes(key, sizeof store->hash_key);
+        rocksdb_put(store->db, store->write_options, "mhash_key", 9, key, sizeof store->hash_key,
+                    &error);
+        if (error != NULL)
+            return fail(store, "be written", error);
+    }
+    memcpy(&store->hash_key, key, sizeof store->hash_key);
+    return true;
+}
+
+struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
+                                   size_t error_bytes)
+{
+    char path[4096], *cause = NULL;
+    if (snprintf(path, sizeof path, "%s/state", dir) >= (int)sizeof path) {
+        snprintf(error, error_bytes, "the path of the run directory is too long");
+        return NULL;
+    }
+    struct pipe_store *store = pipe_calloc(1, sizeof *store);
+    store->options = rocksdb_options_create();
+    rocksdb_options_set_create_if_missing(store->options, !read_only);
+    tune(store);
+    store->write_options = rocksdb_writeoptions_create();
+    store->read_options = rocksdb_readoptions_create();
+    store->batch = rocksdb_writebatch_create();
+    store->db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, &cause)
+                          : rocksdb_open(store->options, path, &cause);
+    if (store->db != NULL && load_identity(store, read_only, created))
+        return store;
+    if (store->db == NULL)
+        snprintf(error, error_bytes,
+                 "the state in %s can't be opened: %s; it can be made again from the log: delete it",
+                 path, cause != NULL ? cause : "unknown cause");
+    else
+        snprintf(error, error_bytes, "%s", store->error);
+    rocksdb_free(cause);
+    pipe_store_close(store);
+    return NULL;
+}

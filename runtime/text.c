@@ -1,0 +1,208 @@
+/* text.c: UTF-8, base64, hexadecimal digits, UUIDs (value.h). */
+#include "value.h"
+
+bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out)
+{
+    char *copy = pipe_arena_alloc(arena, str.size);
+    if (copy == NULL && str.size > 0)
+        return false;
+    if (str.size > 0)
+        memcpy(copy, str.data, str.size);
+    *out = pipe_str_of(copy, str.size);
+    return true;
+}
+
+/* The bytes of the well-formed character at `at` (which is not ASCII), or 0. */
+static size_t utf8_character(const uint8_t *at, const uint8_t *end)
+{
+    size_t size = *at < 0xC2 ? 0 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : *at < 0xF5 ? 4 : 0;
+    if (size == 0 || (size_t)(end - at) < size)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
+    bool surrogate = at[0] == 0xED && at[1] >= 0xA0;
+    bool too_great = at[0] == 0xF4 && at[1] >= 0x90;
+    return overlong || surrogate || too_great ? 0 : size;
+}
+
+bool pipe_utf8_check_slow(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end) {
+        if (*at < 0x80) {
+            at++;
+            continue;
+        }
+        size_t size = utf8_character(at, end);
+        if (size == 0)
+            return false;
+        at += size;
+    }
+    return true;
+}
+
+size_t pipe_utf8_put(char *to, uint32_t code_point)
+{
+    if (code_point < 0x80) {
+        to[0] = (char)code_point;
+        return 1;
+    }
+    if (code_point < 0x800) {
+        to[0] = (char)(0xC0 | code_point >> 6);
+        to[1] = (char)(0x80 | (code_point & 0x3F));
+        return 2;
+    }
+    if (code_point < 0x10000) {
+        to[0] = (char)(0xE0 | code_point >> 12);
+        to[1] = (char)(0x80 | (code_point >> 6 & 0x3F));
+        to[2] = (char)(0x80 | (code_point & 0x3F));
+        return 3;
+    }
+    to[0] = (char)(0xF0 | code_point >> 18);
+    to[1] = (char)(0x80 | (code_point >> 12 & 0x3F));
+    to[2] = (char)(0x80 | (code_point >> 6 & 0x3F));
+    to[3] = (char)(0x80 | (code_point & 0x3F));
+    return 4;
+}
+
+/* --- base64 ------------------------------------------------------------------------------------ */
+
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void pipe_base64_add(struct pipe_buf *buf, const void *bytes, size_t size_bytes)
+{
+    const uint8_t *at = bytes;
+    uint8_t *to = pipe_buf_reserve(buf, (size_bytes + 2) / 3 * 4);
+    buf->size += (size_bytes + 2) / 3 * 4;
+    for (; size_bytes >= 3; at += 3, size_bytes -= 3) {
+        uint32_t group = (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
+        *to++ = (uint8_t)base64_digits[group >> 18];
+        *to++ = (uint8_t)base64_digits[group >> 12 & 63];
+        *to++ = (uint8_t)base64_digits[group >> 6 & 63];
+        *to++ = (uint8_t)base64_digits[group & 63];
+    }
+    if (size_bytes == 0)
+        return;
+    uint32_t group = (uint32_t)at[0] << 16 | (size_bytes == 2 ? (uint32_t)at[1] << 8 : 0);
+    *to++ = (uint8_t)base64_digits[group >> 18];
+    *to++ = (uint8_t)base64_digits[group >> 12 & 63];
+    *to++ = (uint8_t)(size_bytes == 2 ? base64_digits[group >> 6 & 63] : '=');
+    *to = '=';
+}
+
+static int base64_digit(uint8_t c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool pipe_base64_read(struct pipe_str text, uint8_t *to, size_t *size_bytes)
+{
+    if (text.size % 4 != 0)
+        return false;
+    size_t digits = text.size;
+    while (digits > 0 && text.size - digits < 2 && text.data[digits - 1] == '=')
+        digits--;
+    uint32_t bits = 0;
+    unsigned bit_count = 0;
+    size_t written = 0;
+    for (size_t i = 0; i < digits; i++) {
+        int digit = base64_digit((uint8_t)text.data[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)digit;
+        bit_count += 6;
+        if (bit_count >= 8) {
+            bit_count -= 8;
+            to[written++] = (uint8_t)(bits >> bit_count);
+            bits &= (1u << bit_count) - 1;
+        }
+    }
+    if (bits != 0)
+        return false;
+    *size_bytes = written;
+    return true;
+}
+
+/* --- hex, UUID --------------------------------------------------------------------------------- */
+
+static const char hex_digits[] = "0123456789abcdef";
+
+void pipe_hex_write(char *to, const void *bytes, size_t size_bytes)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < size_bytes; i++) {
+        *to++ = hex_digits[at[i] >> 4];
+        *to++ = hex_digits[at[i] & 15];
+    }
+}
+
+static int hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool is_uuid_dash(size_t i)
+{
+    return i == 8 || i == 13 || i == 18 || i == 23;
+}
+
+bool pipe_uuid_read(struct pipe_str text, char *to)
+{
+    char lower[36];
+    if (text.size != sizeof lower)
+        return false;
+    for (size_t i = 0; i < sizeof lower; i++) {
+        uint8_t c = (uint8_t)text.data[i];
+        if (is_uuid_dash(i) ? c != '-' : hex_digit(c) < 0)
+            return false;
+        lower[i] = (char)(c | 0x20); /* '-' and digits have that bit already */
+    }
+    memcpy(to, lower, sizeof lower);
+    return true;
+}
+
+bool pipe_uuid_is_lower(struct pipe_str text)
+{
+    if (text.size != 36)
+        return false;
+    for (size_t i = 0; i < 36; i++) {
+        uint8_t c = (uint8_t)text.data[i];
+        bool good = is_uuid_dash(i) ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+void pipe_uuid_to_bytes(struct pipe_str uuid, uint8_t to[16])
+{
+    size_t i = 0;
+    for (size_t byte = 0; byte < 16; byte++, i += 2) {
+        if (is_uuid_dash(i))
+            i++;
+        to[byte] = (uint8_t)(hex_digit((uint8_t)uuid.data[i]) << 4 |
+                             hex_digit((uint8_t)uuid.data[i + 1]));
+    }
+}
+
+void pipe_uuid_from_bytes(const uint8_t bytes[16], char to[36])
+{
+    size_t i = 0;
+    for (size_t byte = 0; byte < 16; byte++, i += 2) {
+        if (is_uuid_dash(i))
+            to[i++] = '-';
+        pipe_hex_write(to + i, bytes + byte, 1);
+    }
+}

@@ -1,0 +1,216 @@
+/*
+ * window.h: the inside of tumbling and hopping windows (window.c, window_table.c, window_total.c,
+ * window_state.c).
+ *
+ * Time is cut into panes of length gcd(size, every), so that each window is a run of whole panes; a tumbling
+ * window is one pane. A record updates one pane of its key, whatever size / every is. A pane carries `first`,
+ * the end of the first window that it counts for: a record may be late, by its own partition's watermark, for
+ * the earlier windows it lies in and on time for the later ones, and the task that makes the rows may not have
+ * closed those earlier windows yet. Panes of one time and key with different `first` are kept apart.
+ *
+ *   key → entry: panes in order of (start, first), and the windows whose row was or will be sent again
+ *   heap of entries by `due`, the W at which the next window of the key closes or is forgotten
+ *
+ * Sessions (session.c) use the same table, heap, rows and store entries: a session is a pane whose `first` is
+ * its end. `sessions` tells them apart.
+ */
+#ifndef PIPE_WINDOW_H
+#define PIPE_WINDOW_H
+
+#include "pipe.h"
+#include "state.h"
+
+/* Followed by the accumulator at WINDOW_ACC_OFFSET. Also used for totals of several panes. */
+struct window_pane {
+    int64_t start, first;
+    uint64_t records; /* merged */
+    uint64_t units;   /* what revisions count: records; behind an exchange: partials */
+    bool changed;     /* since the last early rows (emit on update) */
+    bool save;        /* since the last save */
+    bool stored;      /* the store has an entry */
+};
+#define WINDOW_ACC_OFFSET ((sizeof(struct window_pane) + 15) & ~(size_t)15)
+
+/* A window and key of which a row was sent, or that is closed and will send one, and that is still held. */
+struct window_sent {
+    int64_t end;
+    uint64_t base;           /* units that do not count as a revision */
+    uint64_t units, records; /* in the last row */
+    bool dirty;              /* closed, and changed since its last row */
+    bool rejected;           /* the last row was */
+    bool save, stored;
+};
+
+/* Totals of a window that slides over the panes of a key: two stacks. `front` holds the totals of the panes
+ * from each one up to `middle`, the oldest on top; `back` the total from `middle` to `upto`. Every pane is
+ * merged twice, however many windows it lies in. */
+struct window_slider {
+    bool valid;
+    int64_t middle, upto;
+    uint8_t *front; /* panes of st->stride */
+    uint32_t front_count, front_capacity;
+    struct window_pane *back;
+};
+
+enum window_list_kind { WINDOW_SAVE, WINDOW_DIRTY, WINDOW_EARLY, WINDOW_LISTS };
+
+struct window_entry {
+    uint64_t hash;
+    int64_t due;        /* PIPE_TIME_MAX: never */
+    int64_t next_close; /* end of the next window that sends its first or final row */
+    uint8_t *panes;     /* pane i is at (pane_begin + i) * stride */
+    uint32_t pane_begin, pane_count, pane_capacity, recent;
+    uint32_t irregular; /* panes that do not count for all their windows */
+    struct window_sent *sent; /* ascending by end */
+    uint32_t sent_count, sent_capacity;
+    uint32_t heap_at;          /* index in the heap, plus 1; 0: not in it */
+    uint32_t at[WINDOW_LISTS]; /* index in the list, plus 1; 0: not in it */
+    struct window_slider *closing, *again; /* NULL until needed: first rows; early and corrected ones */
+    uint32_t key_bytes;
+    uint8_t key[];
+};
+
+struct window_list {
+    struct window_entry **items;
+    uint32_t count, capacity;
+};
+
+struct window_slot {
+    uint64_t hash;
+    struct window_entry *entry; /* NULL: free */
+};
+
+/* A row to make: sorted by (end, key). */
+struct window_task_row {
+    int64_t end;
+    struct window_entry *entry;
+};
+
+struct pipe_window {
+    const struct pipe_state_def *def;
+    bool sessions;
+    uint64_t seed;
+    uint32_t stride; /* bytes of a pane with its accumulator */
+    int64_t pane_length;
+    int64_t advanced, saved_advanced; /* W up to which all was done; as stored */
+    int64_t pane_start, pane_first, pane_last; /* of the record before: of its pane, and of its windows */
+    bool cached;
+    bool ready; /* dues are known; false behind a load */
+    struct window_slot *slots;
+    uint32_t slot_capacity, entry_count;
+    struct window_list heap, lists[WINDOW_LISTS];
+    struct window_pane *total; /* scratch */
+    struct pipe_buf removed;   /* keys to be removed from the store: uint32_t size, bytes */
+    struct pipe_buf key, value; /* scratch */
+    struct window_task_row *rows; /* scratch */
+    uint32_t row_count, row_capacity;
+    uint64_t open; /* (record, window) pairs held */
+    uint64_t pane_count, memory_bytes;
+};
+
+static inline void *window_acc(const struct window_pane *pane)
+{
+    return (uint8_t *)(uintptr_t)pane + WINDOW_ACC_OFFSET;
+}
+static inline struct window_pane *window_pane_at(const struct pipe_window *st,
+                                                 const struct window_entry *entry, uint32_t i)
+{
+    return (struct window_pane *)(void *)(entry->panes +
+                                          (size_t)(entry->pane_begin + i) * st->stride);
+}
+
+/* --- The grid: ends are start + size, one every `every` ------------------------------------------- */
+
+static inline int64_t window_grid(int64_t time, int64_t offset, int64_t step)
+{
+    return time - offset - (((time - offset) % step) + step) % step + offset;
+}
+/* End of the last window that begins at or before `time`; the time is in none if it is not after it. */
+static inline int64_t window_last_end(const struct pipe_state_def *def, int64_t time)
+{
+    return window_grid(time, def->offset, def->every) + def->size;
+}
+static inline int64_t window_first_end(const struct pipe_state_def *def, int64_t time)
+{
+    int64_t last = window_last_end(def, time);
+    return last > time ? last - (last - time - 1) / def->every * def->every : last + def->every;
+}
+/* The least end that is at least `first` and after `bound`. */
+static inline int64_t window_end_after(const struct pipe_state_def *def, int64_t first,
+                                       int64_t bound)
+{
+    if (first > bound)
+        return first;
+    if (bound == PIPE_TIME_MAX)
+        return PIPE_TIME_MAX;
+    return first + ((bound - first) / def->every + 1) * def->every;
+}
+static inline uint64_t window_ends(const struct pipe_state_def *def, int64_t first, int64_t last)
+{
+    return last < first ? 0 : (uint64_t)((last - first) / def->every) + 1;
+}
+/* Windows that end by this are closed, and their row (final: only row) was made. */
+static inline int64_t window_closed(const struct pipe_window *st)
+{
+    return st->def->emit == PIPE_EMIT_FINAL ? pipe_time_sub(st->advanced, st->def->lateness)
+                                            : st->advanced;
+}
+static inline int64_t window_forgotten(const struct pipe_window *st)
+{
+    return pipe_time_sub(st->advanced, st->def->lateness);
+}
+
+/* --- window_table.c ------------------------------------------------------------------------------- */
+
+/* The entry of a key, made if need be. */
+struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
+/* Removes the entry if it holds nothing. */
+void window_release(struct pipe_window *st, struct window_entry *entry);
+void window_free_all(struct pipe_window *st);
+/* The pane, made (empty, *made true) if need be. */
+struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
+                                   int64_t start, int64_t first, bool *made);
+void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint32_t from,
+                       uint32_t count);
+struct window_sent *window_sent_of(const struct window_entry *entry, int64_t end); /* or NULL */
+struct window_sent *window_add_sent(struct pipe_window *st, struct window_entry *entry,
+                                    struct window_sent sent);
+void window_drop_sent(struct pipe_window *st, struct window_entry *entry, uint32_t i);
+void window_enlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry);
+void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry);
+/* Sets entry->due and its place in the heap. */
+void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t due);
+void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry);
+void window_sort_rows(struct pipe_window *st); /* by (end, key), without repetitions */
+
+/* --- window_total.c ------------------------------------------------------------------------------- */
+
+struct window_pane *window_new_total(const struct pipe_window *st);
+void window_free_total(const struct pipe_window *st, struct window_pane *total); /* may be NULL */
+void window_free_slider(const struct pipe_window *st, struct window_slider *slider); /* or NULL */
+/* What counts for the window of that end; valid until the next call or a change of the entry. */
+const struct window_pane *window_total_of(struct pipe_window *st, struct window_entry *entry,
+                                          struct window_slider **slider, int64_t end);
+
+/* --- window_state.c ------------------------------------------------------------------------------- */
+
+void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
+                               const struct window_pane *pane);
+void window_forget_stored_sent(struct pipe_window *st, const struct window_entry *entry,
+                               const struct window_sent *sent);
+void window_write_partial(const struct window_entry *entry, const struct pipe_state_def *def,
+                          const struct window_pane *pane, struct pipe_buf *out);
+struct window_partial {
+    struct pipe_str key;
+    int64_t start, first;
+    uint64_t records;
+};
+/* Reads up to the accumulator, which follows in `in`; false: malformed. */
+bool window_read_partial(const struct pipe_state_def *def, struct pipe_reader *in,
+                         struct window_partial *out);
+/* Of sessions too; sets ready = false. */
+bool window_load(void *state, const void *key, size_t key_bytes, const void *value,
+                 size_t value_bytes);
+void window_save(void *state, const struct pipe_state_writer *writer);
+
+#endif

@@ -1,0 +1,234 @@
+/*
+ * window_state.c: entries of the store, and partials on their way through an exchange.
+ *
+ *     "m"                        the W up to which all was done
+ *     "p" start first key        a pane: records, units, flags, accumulator
+ *     "s" end key                a window of which a row was sent: base, units, records, flags
+ *
+ * A session is a pane with 0 for `first`, for its end moves, and the end in front of the rest.
+ */
+#include <stdlib.h>
+
+#include "window.h"
+#include "aggregates_state.h"
+
+enum { PANE_CHANGED = 1, SENT_DIRTY = 1, SENT_REJECTED = 2 };
+
+static void pane_key(const struct pipe_window *st, struct pipe_buf *to,
+                     const struct window_entry *entry, const struct window_pane *pane)
+{
+    uint8_t head[17] = {'p'};
+    pipe_state_time_key(head + 1, pane->start);
+    pipe_state_time_key(head + 9, st->sessions ? 0 : pane->first);
+    pipe_buf_add(to, head, sizeof head);
+    pipe_buf_add(to, entry->key, entry->key_bytes);
+}
+
+static void sent_key(struct pipe_buf *to, const struct window_entry *entry, int64_t end)
+{
+    uint8_t head[9] = {'s'};
+    pipe_state_time_key(head + 1, end);
+    pipe_buf_add(to, head, sizeof head);
+    pipe_buf_add(to, entry->key, entry->key_bytes);
+}
+
+static void removed_size(struct pipe_buf *removed, uint32_t size)
+{
+    pipe_buf_add(removed, &size, sizeof size);
+}
+
+void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
+                               const struct window_pane *pane)
+{
+    if (!pane->stored)
+        return;
+    removed_size(&st->removed, 17 + entry->key_bytes);
+    pane_key(st, &st->removed, entry, pane);
+}
+
+void window_forget_stored_sent(struct pipe_window *st, const struct window_entry *entry,
+                               const struct window_sent *sent)
+{
+    if (!sent->stored)
+        return;
+    removed_size(&st->removed, 9 + entry->key_bytes);
+    sent_key(&st->removed, entry, sent->end);
+}
+
+/* --- Save ----------------------------------------------------------------------------------------- */
+
+static void put(const struct pipe_window *st, const struct pipe_state_writer *writer)
+{
+    writer->put(writer->context, st->key.data, st->key.size, st->value.data, st->value.size);
+}
+
+static void save_entry(struct pipe_window *st, struct window_entry *entry,
+                       const struct pipe_state_writer *writer)
+{
+    for (uint32_t i = 0; i < entry->pane_count; i++) {
+        struct window_pane *pane = window_pane_at(st, entry, i);
+        if (!pane->save)
+            continue;
+        st->key.size = st->value.size = 0;
+        pane_key(st, &st->key, entry, pane);
+        if (st->sessions)
+            pipe_state_put_signed(&st->value, pane->first);
+        pipe_state_put(&st->value, pane->records);
+        pipe_state_put(&st->value, pane->units);
+        pipe_buf_add_byte(&st->value, pane->changed ? PANE_CHANGED : 0);
+        st->def->acc->save(window_acc(pane), &st->value);
+        put(st, writer);
+        pane->save = false;
+        pane->stored = true;
+    }
+    for (uint32_t i = 0; i < entry->sent_count; i++) {
+        struct window_sent *sent = &entry->sent[i];
+        if (!sent->save)
+            continue;
+        st->key.size = st->value.size = 0;
+        sent_key(&st->key, entry, sent->end);
+        pipe_state_put(&st->value, sent->base);
+        pipe_state_put(&st->value, sent->units);
+        pipe_state_put(&st->value, sent->records);
+        pipe_buf_add_byte(&st->value, (uint8_t)((sent->dirty ? SENT_DIRTY : 0) |
+                                                (sent->rejected ? SENT_REJECTED : 0)));
+        put(st, writer);
+        sent->save = false;
+        sent->stored = true;
+    }
+}
+
+void window_save(void *state, const struct pipe_state_writer *writer)
+{
+    struct pipe_window *st = state;
+    for (size_t at = 0; at < st->removed.size;) {
+        uint32_t size;
+        memcpy(&size, st->removed.data + at, sizeof size);
+        writer->remove(writer->context, st->removed.data + at + sizeof size, size);
+        at += sizeof size + size;
+    }
+    st->removed.size = 0;
+    if (st->advanced != st->saved_advanced) {
+        st->key.size = st->value.size = 0;
+        pipe_buf_add_byte(&st->key, 'm');
+        pipe_state_put_signed(&st->value, st->advanced);
+        put(st, writer);
+        st->saved_advanced = st->advanced;
+    }
+    struct window_list *list = &st->lists[WINDOW_SAVE];
+    for (uint32_t i = 0; i < list->count; i++) {
+        list->items[i]->at[WINDOW_SAVE] = 0;
+        save_entry(st, list->items[i], writer);
+    }
+    list->count = 0;
+}
+
+/* --- Load ----------------------------------------------------------------------------------------- */
+
+static bool on_grid(const struct pipe_state_def *def, int64_t end)
+{
+    return window_grid(end - def->size, def->offset, def->every) == end - def->size;
+}
+
+static bool pane_is_valid(const struct pipe_window *st, int64_t start, int64_t first)
+{
+    const struct pipe_state_def *def = st->def;
+    if (start < -(1ll << 61) || start > 1ll << 61 || first < -(1ll << 61) || first > 1ll << 61)
+        return false;
+    if (st->sessions)
+        return start < first;
+    return window_grid(start, def->offset, st->pane_length) == start &&
+           on_grid(def, first) && first >= window_first_end(def, start) &&
+           first <= window_last_end(def, start);
+}
+
+static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
+                      struct pipe_reader *in)
+{
+    bool made;
+    uint64_t records = 0, units = 0;
+    int64_t start = pipe_state_time_of_key(key + 1), first = pipe_state_time_of_key(key + 9);
+    if (st->sessions && (first != 0 || !pipe_state_get_signed(in, &first)))
+        return false;
+    if (!pane_is_valid(st, start, first) || !pipe_state_get(in, &records) ||
+        !pipe_state_get(in, &units) || in->at == in->end || *in->at > PANE_CHANGED)
+        return false;
+    bool changed = *in->at++ == PANE_CHANGED;
+    struct window_entry *entry = window_entry_of(st, key + 17, key_bytes - 17);
+    struct window_pane *pane = window_pane_of(st, entry, start, first, &made);
+    pane->records = records;
+    pane->units = units;
+    pane->changed = changed;
+    pane->stored = true;
+    return made && st->def->acc->load(window_acc(pane), in);
+}
+
+static bool load_sent(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
+                      struct pipe_reader *in)
+{
+    struct window_sent sent = {.end = pipe_state_time_of_key(key + 1), .stored = true};
+    if (!pipe_state_get(in, &sent.base) || !pipe_state_get(in, &sent.units) ||
+        !pipe_state_get(in, &sent.records) || in->at == in->end ||
+        *in->at > (SENT_DIRTY | SENT_REJECTED))
+        return false;
+    sent.dirty = (*in->at & SENT_DIRTY) != 0;
+    sent.rejected = (*in->at++ & SENT_REJECTED) != 0;
+    struct window_entry *entry = window_entry_of(st, key + 9, key_bytes - 9);
+    if (window_sent_of(entry, sent.end) != NULL)
+        return false;
+    window_add_sent(st, entry, sent);
+    return true;
+}
+
+bool window_load(void *state, const void *key, size_t key_bytes, const void *value,
+                 size_t value_bytes)
+{
+    struct pipe_window *st = state;
+    const uint8_t *bytes = key;
+    struct pipe_reader in;
+    pipe_reader_init(&in, value, value_bytes, NULL);
+    st->ready = false;
+    if (key_bytes == 1 && bytes[0] == 'm') {
+        if (!pipe_state_get_signed(&in, &st->advanced))
+            return false;
+        st->saved_advanced = st->advanced;
+    } else if (key_bytes >= 17 && bytes[0] == 'p') {
+        if (!load_pane(st, bytes, key_bytes, &in))
+            return false;
+    } else if (key_bytes >= 9 && bytes[0] == 's') {
+        if (!load_sent(st, bytes, key_bytes, &in))
+            return false;
+    } else {
+        return false;
+    }
+    return in.at == in.end;
+}
+
+/* --- Partials ------------------------------------------------------------------------------------- */
+
+void window_write_partial(const struct window_entry *entry, const struct pipe_state_def *def,
+                          const struct window_pane *pane, struct pipe_buf *out)
+{
+    pipe_state_put_bytes(out, pipe_str_of(entry->key, entry->key_bytes));
+    pipe_state_put_signed(out, pane->start);
+    pipe_state_put(out, (uint64_t)((pane->first - window_first_end(def, pane->start)) /
+                                   def->every)); /* windows it is late for */
+    pipe_state_put(out, pane->records);
+    def->acc->save(window_acc(pane), out);
+}
+
+bool window_read_partial(const struct pipe_state_def *def, struct pipe_reader *in,
+                         struct window_partial *out)
+{
+    uint64_t missed = 0;
+    if (!pipe_state_get_bytes(in, &out->key) || !pipe_state_get_signed(in, &out->start) ||
+        !pipe_state_get(in, &missed) || !pipe_state_get(in, &out->records))
+        return false;
+    if (out->start < -(1ll << 61) || out->start > 1ll << 61)
+        return pipe_reader_fail_number(in, "no time", out->start);
+    int64_t first = window_first_end(def, out->start), last = window_last_end(def, out->start);
+    if (missed >= window_ends(def, first, last))
+        return pipe_reader_fail_number(in, "no such window", (int64_t)missed);
+    out->first = first + (int64_t)missed * def->every;
+    return true;
+}

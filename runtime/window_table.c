@@ -1,0 +1,349 @@
+/*
+ * window_table.c: the entries of windows: hash table by key, heap by due time, lists, and the panes and sent
+ * windows of an entry.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdlib.h>
+
+#include "window.h"
+
+/* --- Hash table: linear probing, at most two thirds used ------------------------------------------ */
+
+static void grow_table(struct pipe_window *st)
+{
+    uint32_t capacity = st->slot_capacity == 0 ? 64 : st->slot_capacity * 2;
+    struct window_slot *slots = pipe_calloc(capacity, sizeof *slots);
+    for (uint32_t i = 0; i < st->slot_capacity; i++) {
+        if (st->slots[i].entry == NULL)
+            continue;
+        uint32_t to = (uint32_t)st->slots[i].hash & (capacity - 1);
+        while (slots[to].entry != NULL)
+            to = (to + 1) & (capacity - 1);
+        slots[to] = st->slots[i];
+    }
+    free(st->slots);
+    st->slots = slots;
+    st->memory_bytes += (uint64_t)(capacity - st->slot_capacity) * sizeof *slots;
+    st->slot_capacity = capacity;
+}
+
+struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
+{
+    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
+    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
+        grow_table(st);
+    uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
+    for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
+        struct window_entry *entry = st->slots[i].entry;
+        if (st->slots[i].hash == hash && entry->key_bytes == key_bytes &&
+            memcmp(entry->key, key, key_bytes) == 0)
+            return entry;
+    }
+    if (key_bytes > UINT32_MAX)
+        pipe_out_of_memory();
+    struct window_entry *entry = pipe_malloc(sizeof *entry + key_bytes);
+    memset(entry, 0, sizeof *entry);
+    entry->hash = hash;
+    entry->due = entry->next_close = PIPE_TIME_MAX;
+    entry->key_bytes = (uint32_t)key_bytes;
+    if (key_bytes > 0)
+        memcpy(entry->key, key, key_bytes);
+    st->slots[i] = (struct window_slot){hash, entry};
+    st->entry_count++;
+    st->memory_bytes += sizeof *entry + key_bytes;
+    return entry;
+}
+
+static void remove_from_table(struct pipe_window *st, const struct window_entry *entry)
+{
+    uint32_t mask = st->slot_capacity - 1, i = (uint32_t)entry->hash & mask;
+    while (st->slots[i].entry != entry)
+        i = (i + 1) & mask;
+    for (uint32_t next = (i + 1) & mask; st->slots[next].entry != NULL; next = (next + 1) & mask) {
+        uint32_t home = (uint32_t)st->slots[next].hash & mask;
+        if (((next - home) & mask) >= ((next - i) & mask)) { /* it may move back to i */
+            st->slots[i] = st->slots[next];
+            i = next;
+        }
+    }
+    st->slots[i].entry = NULL;
+    st->entry_count--;
+}
+
+static void free_entry(struct pipe_window *st, struct window_entry *entry)
+{
+    window_drop_panes(st, entry, 0, entry->pane_count);
+    window_free_slider(st, entry->closing);
+    window_free_slider(st, entry->again);
+    st->memory_bytes -= sizeof *entry + entry->key_bytes +
+                        (uint64_t)entry->pane_capacity * st->stride +
+                        entry->sent_capacity * sizeof *entry->sent;
+    free(entry->panes);
+    free(entry->sent);
+    free(entry);
+}
+
+void window_release(struct pipe_window *st, struct window_entry *entry)
+{
+    if (entry->pane_count > 0 || entry->sent_count > 0)
+        return;
+    for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)
+        window_unlist(st, kind, entry);
+    window_schedule(st, entry, PIPE_TIME_MAX);
+    remove_from_table(st, entry);
+    free_entry(st, entry);
+}
+
+void window_free_all(struct pipe_window *st)
+{
+    for (uint32_t i = 0; i < st->slot_capacity; i++) {
+        if (st->slots[i].entry != NULL)
+            free_entry(st, st->slots[i].entry);
+    }
+    free(st->slots);
+    free(st->heap.items);
+    for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)
+        free(st->lists[kind].items);
+    free(st->rows);
+}
+
+/* --- Lists ---------------------------------------------------------------------------------------- */
+
+static void push(struct window_list *list, struct window_entry *entry)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        list->items = pipe_realloc(list->items, list->capacity * sizeof *list->items);
+    }
+    list->items[list->count++] = entry;
+}
+
+void window_enlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry)
+{
+    if (entry->at[kind] != 0)
+        return;
+    push(&st->lists[kind], entry);
+    entry->at[kind] = st->lists[kind].count;
+}
+
+void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry)
+{
+    struct window_list *list = &st->lists[kind];
+    if (entry->at[kind] == 0)
+        return;
+    struct window_entry *last = list->items[--list->count];
+    list->items[entry->at[kind] - 1] = last;
+    last->at[kind] = entry->at[kind];
+    entry->at[kind] = 0;
+}
+
+/* --- Heap by due time ----------------------------------------------------------------------------- */
+
+static void place(struct window_list *heap, uint32_t i, struct window_entry *entry)
+{
+    heap->items[i] = entry;
+    entry->heap_at = i + 1;
+}
+
+static void sift(struct window_list *heap, uint32_t i)
+{
+    struct window_entry *entry = heap->items[i];
+    while (i > 0 && heap->items[(i - 1) / 2]->due > entry->due) {
+        place(heap, i, heap->items[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    for (uint32_t child = 2 * i + 1; child < heap->count; child = 2 * i + 1) {
+        if (child + 1 < heap->count && heap->items[child + 1]->due < heap->items[child]->due)
+            child++;
+        if (heap->items[child]->due >= entry->due)
+            break;
+        place(heap, i, heap->items[child]);
+        i = child;
+    }
+    place(heap, i, entry);
+}
+
+void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t due)
+{
+    struct window_list *heap = &st->heap;
+    entry->due = due;
+    if (due == PIPE_TIME_MAX && entry->pane_count == 0 && entry->sent_count == 0) {
+        if (entry->heap_at == 0)
+            return;
+        uint32_t at = entry->heap_at - 1;
+        struct window_entry *last = heap->items[--heap->count];
+        entry->heap_at = 0;
+        if (last != entry) {
+            place(heap, at, last);
+            sift(heap, at);
+        }
+        return;
+    }
+    if (entry->heap_at == 0) {
+        push(heap, entry);
+        entry->heap_at = heap->count;
+    }
+    sift(heap, entry->heap_at - 1);
+}
+
+/* --- Panes ---------------------------------------------------------------------------------------- */
+
+static void make_room(struct pipe_window *st, struct window_entry *entry)
+{
+    uint32_t end = entry->pane_begin + entry->pane_count;
+    if (end < entry->pane_capacity)
+        return;
+    if (entry->pane_begin > entry->pane_capacity / 4) {
+        memmove(entry->panes, entry->panes + (size_t)entry->pane_begin * st->stride,
+                (size_t)entry->pane_count * st->stride);
+        entry->pane_begin = 0;
+        return;
+    }
+    uint32_t more = entry->pane_capacity == 0 ? 1 : entry->pane_capacity;
+    entry->panes =
+        pipe_realloc(entry->panes, (size_t)(entry->pane_capacity + more) * st->stride);
+    entry->pane_capacity += more;
+    st->memory_bytes += (uint64_t)more * st->stride;
+}
+
+struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
+                                   int64_t start, int64_t first, bool *made)
+{
+    *made = false;
+    if (PIPE_LIKELY(entry->recent < entry->pane_count)) {
+        struct window_pane *pane = window_pane_at(st, entry, entry->recent);
+        if (pane->start == start && pane->first == first)
+            return pane;
+    }
+    uint32_t low = 0, high = entry->pane_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        const struct window_pane *pane = window_pane_at(st, entry, middle);
+        if (pane->start < start || (pane->start == start && pane->first < first))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    entry->recent = low;
+    if (low < entry->pane_count) {
+        struct window_pane *pane = window_pane_at(st, entry, low);
+        if (pane->start == start && pane->first == first)
+            return pane;
+    }
+    make_room(st, entry);
+    struct window_pane *pane = window_pane_at(st, entry, low);
+    memmove((uint8_t *)pane + st->stride, pane,
+            (size_t)(entry->pane_count - low) * st->stride);
+    memset(pane, 0, st->stride);
+    pane->start = start;
+    pane->first = first;
+    st->def->acc->init(window_acc(pane));
+    entry->pane_count++;
+    entry->irregular += !st->sessions && first != window_first_end(st->def, start);
+    st->pane_count++;
+    *made = true;
+    return pane;
+}
+
+void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint32_t from,
+                       uint32_t count)
+{
+    for (uint32_t i = from; i < from + count; i++) {
+        struct window_pane *pane = window_pane_at(st, entry, i);
+        if (!st->def->acc->plain)
+            st->def->acc->drop(window_acc(pane));
+        entry->irregular -=
+            !st->sessions && pane->first != window_first_end(st->def, pane->start);
+        window_forget_stored_pane(st, entry, pane);
+    }
+    st->pane_count -= count;
+    entry->pane_count -= count;
+    if (from == 0)
+        entry->pane_begin = entry->pane_count == 0 ? 0 : entry->pane_begin + count;
+    else
+        memmove(window_pane_at(st, entry, from), window_pane_at(st, entry, from + count),
+                (size_t)(entry->pane_count - from) * st->stride);
+    entry->recent = entry->pane_count == 0 ? 0 : entry->pane_count - 1;
+}
+
+/* --- Sent windows --------------------------------------------------------------------------------- */
+
+static uint32_t sent_from(const struct window_entry *entry, int64_t end)
+{
+    uint32_t low = 0, high = entry->sent_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (entry->sent[middle].end < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct window_sent *window_sent_of(const struct window_entry *entry, int64_t end)
+{
+    uint32_t i = sent_from(entry, end);
+    return i < entry->sent_count && entry->sent[i].end == end ? &entry->sent[i] : NULL;
+}
+
+struct window_sent *window_add_sent(struct pipe_window *st, struct window_entry *entry,
+                                    struct window_sent sent)
+{
+    if (entry->sent_count == entry->sent_capacity) {
+        uint32_t more = entry->sent_capacity == 0 ? 2 : entry->sent_capacity;
+        entry->sent =
+            pipe_realloc(entry->sent, (size_t)(entry->sent_capacity + more) * sizeof sent);
+        entry->sent_capacity += more;
+        st->memory_bytes += more * sizeof sent;
+    }
+    uint32_t i = sent_from(entry, sent.end);
+    memmove(entry->sent + i + 1, entry->sent + i, (entry->sent_count - i) * sizeof sent);
+    entry->sent[i] = sent;
+    entry->sent_count++;
+    return &entry->sent[i];
+}
+
+void window_drop_sent(struct pipe_window *st, struct window_entry *entry, uint32_t i)
+{
+    window_forget_stored_sent(st, entry, &entry->sent[i]);
+    entry->sent_count--;
+    memmove(entry->sent + i, entry->sent + i + 1,
+            (entry->sent_count - i) * sizeof *entry->sent);
+}
+
+/* --- Rows to make --------------------------------------------------------------------------------- */
+
+void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry)
+{
+    if (st->row_count == st->row_capacity) {
+        st->row_capacity = st->row_capacity == 0 ? 64 : st->row_capacity * 2;
+        st->rows = pipe_realloc(st->rows, st->row_capacity * sizeof *st->rows);
+    }
+    st->rows[st->row_count++] = (struct window_task_row){end, entry};
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct window_task_row *x = a, *y = b;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return x->entry == y->entry ? 0
+                                : pipe_str_compare(pipe_str_of(x->entry->key, x->entry->key_bytes),
+                                                   pipe_str_of(y->entry->key, y->entry->key_bytes));
+}
+
+void window_sort_rows(struct pipe_window *st)
+{
+    uint32_t kept = 0;
+    if (st->row_count > 1)
+        qsort(st->rows, st->row_count, sizeof *st->rows, compare_rows);
+    for (uint32_t i = 0; i < st->row_count; i++) {
+        if (kept == 0 || st->rows[kept - 1].end != st->rows[i].end ||
+            st->rows[kept - 1].entry != st->rows[i].entry)
+            st->rows[kept++] = st->rows[i];
+    }
+    st->row_count = kept;
+}

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""The compiled pipelines end to end, embedded: real data against SQL, crashes and restarts against a straight run."""
+import argparse
+import collections
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
+CLICK_TOPICS = ["events.valid", "events.clean", "agg.windows", "agg.sessions", "events.late", "events.dlq"]
+CLICK_TABLES = ["lumen.events", "lumen.windows", "lumen.sessions", "lumen.dlq"]
+
+
+class Failure(Exception):
+    pass
+
+
+def call(command, cwd, expect=0, **options):
+    result = subprocess.run([str(part) for part in command], cwd=cwd, text=True, errors="replace", stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, timeout=600, **options)
+    if expect is not None and result.returncode != expect:
+        raise Failure(f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+def killed_until_done(command, cwd, seed, longest):
+    """Runs the command, killing it with SIGKILL at seeded moments, until it ends by itself. The number of kills."""
+    moments = random.Random(seed)
+    kills = 0
+    for _ in range(200):
+        process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            # After some kills it may finish, however slow the machine is.
+            _, error = process.communicate(timeout=moments.uniform(0.05, longest) if kills < 8 else 600)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            kills += 1
+            continue
+        if process.returncode != 0:
+            raise Failure(f"after {kills} kills: exit {process.returncode}\n{error.decode(errors='replace')[-4000:]}")
+        return kills
+    raise Failure("never ended")
+
+
+def topic_rows(program, cwd, topic):
+    """The multiset of a topic's (key, value)."""
+    dump = call([program, "inspect", "run", "dump", topic], cwd)
+    rows = (re.sub(r'^\{"partition":\d+,"offset":\d+,"kafka_time":[^,]*,', "{", line) for line in dump.splitlines())
+    return collections.Counter(rows)
+
+
+def click_outputs(program, cwd):
+    outputs = {topic: topic_rows(program, cwd, topic) for topic in CLICK_TOPICS}
+    for table in CLICK_TABLES:
+        outputs[table] = collections.Counter((cwd / "run" / "tables" / f"{table}.jsonl").read_text().splitlines())
+    return outputs
+
+
+def expect_equal(expected, actual, what):
+    for name, rows in expected.items():
+        missing, extra = rows - actual[name], actual[name] - rows
+        if missing or extra:
+            raise Failure(f"{what}: {name}: {sum(missing.values())} rows missing, {sum(extra.values())} unexpected; first: "
+                          f"{next(iter(missing or extra))}")
+
+
+def rees46_against_sql(build, scratch):
+    if not DATA.exists():
+        raise Failure(f"{DATA} is missing")
+    os.symlink(DATA.parent.parent, scratch.parent / "shared") if not (scratch.parent / "shared").exists() else None
+    call([build / "rees46", "run", "--embedded", "run", "--progress", "never"], scratch)
+    print(call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT))
+
+
+def rees46_killed(build, scratch):
+    os.symlink(DATA.parent.parent, scratch.parent / "shared") if not (scratch.parent / "shared").exists() else None
+    command = [build / "rees46", "run", "--embedded", "run", "--commit-interval", "5ms", "--progress", "never"]
+    kills = killed_until_done(command, scratch, seed=46, longest=0.4)
+    call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
+    again = call(command, scratch)
+    if "nothing" not in again:
+        raise Failure(f"a finished run, started again, should say that there is nothing to do:\n{again}")
+    print(f"{kills} kills")
+
+
+def click_run(build, cwd, *more, count=20000, seed=7):
+    return [build / "clickstream", "run", "--embedded", "run", "--traffic", "--count", count, "--rate", "200/s", "--seed", seed,
+            "--progress", "never", *more]
+
+
+def clickstream_balances(build, scratch):
+    table = call(click_run(build, scratch), scratch)
+    if "NOT EQUAL" in table or "equal" not in table:
+        raise Failure(table)
+
+
+def clickstream_same_rows(build, scratch):
+    """Commit times, kills and the way in change no row."""
+    straight = scratch / "straight"
+    straight.mkdir()
+    call(click_run(build, straight), straight)
+    expected = click_outputs(build / "clickstream", straight)
+    if not all(expected.values()):
+        raise Failure(f"empty outputs: {[name for name, rows in expected.items() if not rows]}")
+    often = scratch / "often"
+    often.mkdir()
+    call(click_run(build, often, "--commit-interval", "1ms"), often)
+    expect_equal(expected, click_outputs(build / "clickstream", often), "with other commits")
+    for seed in range(2):
+        killed = scratch / f"killed{seed}"
+        killed.mkdir()
+        kills = killed_until_done(click_run(build, killed, "--commit-interval", "2ms"), killed, seed, longest=0.6)
+        expect_equal(expected, click_outputs(build / "clickstream", killed), f"after {kills} kills")
+        print(f"seed {seed}: {kills} kills")
+
+
+def clickstream_state_lost(build, scratch):
+    """Without its state directory a run replays the log."""
+    call(click_run(build, scratch, count=5000), scratch)
+    expected = click_outputs(build / "clickstream", scratch)
+    shutil.rmtree(scratch / "run" / "state")
+    call(click_run(build, scratch, count=5000), scratch)
+    expect_equal(expected, click_outputs(build / "clickstream", scratch), "after the state was lost")
+
+
+def clickstream_topic_files(build, scratch):
+    """Traffic written to files and read from there gives what traffic in the run gives, once the windows close."""
+    call([build / "clickstream", "traffic", "--to", "events", "--count", 20000, "--rate", "200/s", "--seed", 7], scratch)
+    again = scratch / "again"
+    call([build / "clickstream", "traffic", "--to", again, "--count", 20000, "--rate", "200/s", "--seed", 7], scratch)
+    for path in sorted((scratch / "events").iterdir()):
+        if path.read_bytes() != (again / path.name).read_bytes():
+            raise Failure(f"the same seed gave other bytes in {path.name}")
+    call([build / "clickstream", "run", "--embedded", "run", "--path", "clicks=events/clicks-*.avro", "--progress", "never"],
+         scratch)
+    files = click_outputs(build / "clickstream", scratch)
+    straight = scratch / "straight"
+    straight.mkdir()
+    call(click_run(build, straight), straight)
+    topics = click_outputs(build / "clickstream", straight)
+    for name in ["events.valid", "events.clean"]:
+        expect_equal({name: topics[name]}, files, "from topic files")
+    if topics["agg.windows"] - files["agg.windows"]:
+        raise Failure("windows that closed without files are missing with files")
+
+
+def one_process_a_directory(build, scratch):
+    first = subprocess.Popen([str(part) for part in [build / "clickstream", "run", "--embedded", "run", "--traffic", "--rate",
+                                                     "100/s", "--progress", "never"]], cwd=scratch, stderr=subprocess.PIPE)
+    time.sleep(1)
+    second = call([build / "clickstream", "run", "--embedded", "run"], scratch, expect=1)
+    first.send_signal(signal.SIGTERM)
+    _, error = first.communicate(timeout=60)
+    if first.returncode != 0:
+        raise Failure(f"SIGTERM: exit {first.returncode}\n{error.decode()}")
+    if len(second.strip().splitlines()) != 1:
+        raise Failure(f"the second process should say one line:\n{second}")
+
+
+def edited_window(build, scratch):
+    """A changed window size changes the windows, and old state is refused by its plan."""
+    text = (ROOT / "pipelines/clickstream.pipe").read_text().replace("window tumbling 10s", "window tumbling 20s")
+    (scratch / "clickstream.pipe").write_text(text)
+    call([build / "pipec", "build", scratch / "clickstream.pipe", "--out", scratch / "generated", "-o", scratch / "edited"], ROOT,
+         env={**os.environ, "PIPEC_HOME": str(ROOT)})
+    call(click_run(build, scratch, count=3000), scratch)
+    refused = call([scratch / "edited", "run", "--embedded", "run", "--until-end"], scratch, expect=3)
+    shutil.rmtree(scratch / "run")
+    call([scratch / "edited", *click_run(build, scratch, count=3000)[1:]], scratch)
+    row = next(iter(topic_rows(scratch / "edited", scratch, "agg.windows")))
+    start, end = re.findall(r'window_(?:start|end)\\?":\\?"[^"]*:(\d\d)\.\d+Z', row)
+    if (int(end) - int(start)) % 60 != 20:
+        raise Failure(row)
+    if "plan" not in refused:
+        raise Failure(refused)
+
+
+def revenue_balances(build, scratch):
+    table = call([build / "revenue", "run", "--embedded", "run", "--traffic", "--count", 20000, "--rate", "200/s", "--progress",
+                  "never"], scratch)
+    if "NOT EQUAL" in table or "equal" not in table:
+        raise Failure(table)
+    raw, passed = (sum(topic_rows(build / "revenue", scratch, topic).values()) for topic in ("funnel.raw", "funnel.events"))
+    rejected = sum(topic_rows(build / "revenue", scratch, "revenue.dlq").values())
+    if not 0 < passed <= raw or passed + rejected < raw:
+        raise Failure(f"{raw} records, {passed} passed on, {rejected} rejected")
+
+
+TESTS = [rees46_against_sql, rees46_killed, clickstream_balances, clickstream_same_rows, clickstream_state_lost,
+         clickstream_topic_files, one_process_a_directory, edited_window, revenue_balances]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("only", nargs="*")
+    options = parser.parse_args()
+    build = (ROOT / options.build).resolve()
+    passed = failed = 0
+    for test in TESTS:
+        if options.only and test.__name__ not in options.only:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            inside = Path(scratch) / "project"
+            inside.mkdir()
+            try:
+                test(build, inside)
+                passed += 1
+                print(f"ok   {test.__name__}", flush=True)
+            except (Failure, subprocess.TimeoutExpired, OSError) as error:
+                failed += 1
+                print(f"FAIL {test.__name__}: {error}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
