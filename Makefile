@@ -16,9 +16,9 @@ MODE := -O2 -g -D_FORTIFY_SOURCE=2
 LDMODE :=
 endif
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
+WARN := -Wall -Wextra -Werror -Wno-format-truncation -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
 HARDEN := -fstack-protector-strong -fPIE
-CFLAGS := -std=gnu11 $(MODE) $(WARN) $(HARDEN) -D_GNU_SOURCE
+CFLAGS := -std=gnu11 $(MODE) $(WARN) $(HARDEN) -D_GNU_SOURCE=
 CXXFLAGS := -std=gnu++17 $(MODE) -Wall -Wextra -Werror $(HARDEN)
 LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDMODE)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread

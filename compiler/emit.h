@@ -136,7 +136,7 @@ void emit(struct emitter *e, int level, const char *format, ...) __attribute__((
 void emit_blank(struct emitter *e);
 void emit_comment(struct emitter *e, int level, const char *text);
 /* The comment of a clause: its text on one line, where it stands. */
-void emit_clause_comment(struct emitter *e, int level, struct span span, const char *note);
+const char *clause_comment(struct emitter *e, struct span span, const char *note);
 const char *emit_span_text(struct emitter *e, struct span span); /* blanks and comments folded */
 const char *emit_place(struct emitter *e, struct span span);     /* clickstream.pipe:20 */
 void text_wrapped(struct text *out, int level, const char *line);
@@ -248,6 +248,7 @@ struct value inline_value(struct emitter *e, struct row_view row, const struct e
 struct function_text {
     struct text body;
     struct text *before;
+    const char *comment; /* NULL: none */
 };
 void function_begin(struct emitter *e, struct function_text *function);
 void function_end(struct emitter *e, struct function_text *function, const char *head, const char *const *parameters,
@@ -301,13 +302,10 @@ const char *aggregate_member(struct emitter *e, const struct stream *stream, con
 bool args_may_fail(const struct step *step);
 void emit_sources(struct emitter *e);                                      /* emit_source.c */
 const char *record_function(struct emitter *e, const struct stage *stage); /* its name, or "NULL" */
-void emit_tables(struct emitter *e);                                       /* emit_tables.c */
+void emit_indexes(struct emitter *e);                                      /* emit_tables.c */
+void emit_tables(struct emitter *e);
 uint32_t emit_traffics(struct emitter *e);                                 /* emit_traffic.c; their number */
 bool emit_artifacts(struct emitter *e, const char *directory);             /* emit_artifacts.c */
-void write_clickhouse(struct program *program, struct text *out);          /* emit_clickhouse.c */
-void write_iceberg_schema(struct program *program, const struct sink *sink, struct text *out); /* emit_iceberg.c */
-void write_alerts(struct program *program, struct text *out);              /* emit_monitoring.c */
-void write_dashboard(struct program *program, struct text *out);
 bool write_file(const char *directory, const char *name, const struct text *text);
 bool make_directory(const char *path);
 

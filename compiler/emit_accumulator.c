@@ -140,7 +140,7 @@ static const char *encoded(struct emitter *e, const struct type *type, const cha
     if (type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES)
         return code;
     emit(e, 1, "task->text.size = 0;");
-    emit(e, 1, "pipe_value_save(&%s, &(%s){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
+    emit(e, 1, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
     return "pipe_str_of(task->text.data, task->text.size)";
 }
 
@@ -150,7 +150,7 @@ static void emit_first_last(struct emitter *e, const char *word, const char *mem
 {
     emit(e, 1, "if (pipe_%s_wants(&acc->%s, &position)) {", word, member);
     emit(e, 2, "task->text.size = 0;");
-    emit(e, 2, "pipe_value_save(&%s, &(%s){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
+    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
     emit(e, 2, "pipe_%s_update(&acc->%s, &position, pipe_str_of(task->text.data, task->text.size));", word, member);
     emit(e, 1, "}");
 }
@@ -170,7 +170,7 @@ static void emit_by(struct emitter *e, const struct aggregate *aggregate, const 
     }
     emit(e, 1, "if (pipe_%s_wants(&acc->%s, %s, &position)) {", word, member, key);
     emit(e, 2, "task->text.size = 0;");
-    emit(e, 2, "pipe_value_save(&%s, &(%s){%s}, &task->text);", type_descriptor(e, aggregate->arg->type),
+    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, aggregate->arg->type),
          c_type(e, aggregate->arg->type), code);
     emit(e, 2, "pipe_%s_update(&acc->%s, %s, &position, pipe_str_of(task->text.data, task->text.size));", word, member,
          key);
@@ -392,7 +392,7 @@ void emit_accumulator(struct emitter *e, const struct stream *stream, const stru
     const char *tag = unique_in(e, &e->tags, arena_printf(e->arena, "%s_acc", names->ident));
     functions->acc_tag = tag;
     functions->arguments = arena_alloc(e->arena, (2 * step->aggregate_count + 2) * sizeof *functions->arguments);
-    emit_clause_comment(e, 0, step->clause->span, NULL);
+    emit_comment(e, 0, clause_comment(e, step->clause->span, NULL));
     emit(e, 0, "struct %s {", tag);
     bool plain = true;
     for (size_t i = 0; i < step->aggregate_count; i++) {

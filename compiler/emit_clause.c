@@ -129,7 +129,7 @@ struct clause_function *clause_function(struct emitter *e, struct row_view row, 
         text_puts(&body.code, "\n");
     write_result(&body, function, value);
     note_uses(function, body.code.data);
-    emit_clause_comment(e, 0, clause, note != NULL ? note : result_note(function));
+    emit_comment(e, 0, clause_comment(e, clause, note != NULL ? note : result_note(function)));
     const char *result = function->nullable || function->fallible ? "bool" : c_type(e, expr->type);
     emit(e, 0, "static %s %s(%s)\n{", result, function->name, parameters(e, function, row));
     text_add(e->out, body.code.data, body.code.size);
@@ -162,6 +162,8 @@ void function_end(struct emitter *e, struct function_text *function, const char 
                   size_t parameter_count)
 {
     e->out = function->before;
+    if (function->comment != NULL)
+        emit_comment(e, 0, function->comment);
     emit(e, 0, "%s\n{", head);
     bool any = false;
     for (size_t i = 0; i < parameter_count; i++) {

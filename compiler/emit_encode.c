@@ -173,7 +173,7 @@ const char *key_function(struct emitter *e, struct row_view view, const uint32_t
             emit(e, 1, "%s", call);
     }
     static const char *const parameters[] = {"row"};
-    emit_comment(e, 0, arena_printf(e->arena, "The key: %s.", count > 0 ? list : "one for all rows"));
+    function.comment = arena_printf(e->arena, "The key: %s.", count > 0 ? list : "one for all rows");
     function_end(e, &function,
                  arena_printf(e->arena, "static void %s(struct pipe_buf *key, const struct %s *row)", name,
                               view.info->tag),
@@ -353,6 +353,6 @@ void emit_sink(struct emitter *e, const struct sink *sink)
     struct function_text function;
     function_begin(e, &function);
     emit_sink_body(e, sink, key, deleted);
-    emit_clause_comment(e, 0, sink->statement != NULL ? sink->statement->span : sink->span, NULL);
+    function.comment = clause_comment(e, sink->statement != NULL ? sink->statement->span : sink->span, NULL);
     stream_function_end(e, &function, name, from.info->tag);
 }

@@ -7,6 +7,7 @@
 static const char *refuse_function(struct emitter *e, const struct stream *stream)
 {
     struct stream_names *names = names_of(e, stream);
+    static const char *const parameters[] = {"record"};
     const char *name = global_name(e, "refuse_%s", names->ident);
     struct function_text function;
     function_begin(e, &function);
@@ -18,7 +19,7 @@ static const char *refuse_function(struct emitter *e, const struct stream *strea
                               "static bool %s(struct pipe_task *task, const struct pipe_record *record, const char "
                               "*reason, const char *detail)",
                               name),
-                 NULL, 0);
+                 parameters, 1);
     return name;
 }
 

@@ -229,7 +229,7 @@ static void emit_unnest(struct emitter *e, const struct stream *stream, const st
     emit(e, 2, "pipe_new_row(task);");
     emit(e, 2, "%s(task, record, &out);", path->after_unnest);
     emit(e, 1, "}");
-    emit_clause_comment(e, 0, step->clause->span, NULL);
+    function.comment = clause_comment(e, step->clause->span, NULL);
     stream_function_end(e, &function, arena_printf(e->arena, "unnest_%s", names->ident), from.info->tag);
 }
 
@@ -285,7 +285,7 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
         emit(e, 1, "count->selected++;");
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &out);", path->after_select);
-    emit_clause_comment(e, 0, step->clause->span, NULL);
+    function.comment = clause_comment(e, step->clause->span, NULL);
     stream_function_end(e, &function, arena_printf(e->arena, "select_%s", names->ident),
                         path->unnested.info->tag);
 }
@@ -340,7 +340,7 @@ void emit_dedup(struct emitter *e, const struct stream *stream, const struct ste
     emit_reject(e, 2, stream, NULL, "\"too_old_to_dedup\"", "NULL");
     emit(e, 2, "break;");
     emit(e, 1, "}");
-    emit_clause_comment(e, 0, step->clause->span, NULL);
+    function.comment = clause_comment(e, step->clause->span, NULL);
     stream_function_end(e, &function, names->keep, names->kept.info->tag);
 }
 
@@ -352,7 +352,7 @@ static void emit_ship(struct emitter *e, const struct stream *stream, const stru
     emit(e, 1, "%s(&task->key, row);", names->key);
     emit(e, 1, "pipe_exchange_row(task, %s, record, &%s, row);", e->exchanges.items[exchange->index],
          row_descriptor(e, names->kept));
-    emit_comment(e, 0, arena_printf(e->arena, "Through the exchange: %s.", exchange->reason));
+    function.comment = arena_printf(e->arena, "Through the exchange: %s.", exchange->reason);
     stream_function_end(e, &function, arena_printf(e->arena, "ship_%s", names->ident), names->kept.info->tag);
 }
 

@@ -20,12 +20,26 @@ static void put_indent(struct text *out, size_t columns)
         text_add(out, " ", 1);
 }
 
-/* Where a line that is too long may be broken: behind a comma, before an operator or choice; outside of literals and
- * as high in the nesting as possible. 0: nowhere. */
-static size_t break_of(const char *line, size_t size, size_t room)
+/* Where a line that is too long may be broken, as clang-format does it: behind a comma, `&&` or `||`, before `?` or
+ * `:`, outside of literals and as high in the nesting as possible. */
+struct break_point {
+    size_t at;     /* of the blank that goes; 0: nowhere */
+    size_t column; /* of the continuation, from the start of the line: behind the innermost open parenthesis */
+};
+
+static bool may_break(const char *line, size_t i)
 {
-    size_t best = 0;
-    int depth = 0, best_depth = 1 << 30;
+    if (line[i] != ' ' || i < 2)
+        return false;
+    bool behind = line[i - 1] == ',' || strncmp(line + i - 2, "&&", 2) == 0 || strncmp(line + i - 2, "||", 2) == 0;
+    return behind || strncmp(line + i, " ? ", 3) == 0 || strncmp(line + i, " : ", 3) == 0;
+}
+
+static struct break_point break_of(const char *line, size_t size, size_t room)
+{
+    struct break_point best = {0};
+    size_t open[64];
+    unsigned depth = 0, best_depth = UINT32_MAX;
     for (size_t i = 0; i < size && i < room; i++) {
         char c = line[i];
         if (c == '"' || c == '\'') {
@@ -33,36 +47,38 @@ static size_t break_of(const char *line, size_t size, size_t room)
                 i += line[i] == '\\';
             continue;
         }
-        if (strchr("([{", c) != NULL)
-            depth++;
-        else if (strchr(")]}", c) != NULL)
+        if (strchr("([{", c) != NULL && depth < 64)
+            open[depth++] = i + 1;
+        else if (strchr(")]}", c) != NULL && depth > 0)
             depth--;
-        bool after = c == ' ' && i > 0 && (line[i - 1] == ',' || line[i - 1] == '=') && i >= 8;
-        bool before = c == ' ' && (strncmp(line + i, " && ", 4) == 0 || strncmp(line + i, " || ", 4) == 0 ||
-                                   strncmp(line + i, " ? ", 3) == 0 || strncmp(line + i, " : ", 3) == 0);
-        if ((after || before) && i < room && (depth < best_depth || (depth == best_depth && i > best))) {
-            best = i;
+        if (may_break(line, i) && depth <= best_depth) {
+            best = (struct break_point){i, depth > 0 ? open[depth - 1] : 0};
             best_depth = depth;
         }
     }
     return best;
 }
 
-/* One line. Continuation lines are indented once more. */
+/* One line. Continuation lines stand under what their parenthesis encloses, or are indented once more. */
 void text_wrapped(struct text *out, int level, const char *line)
 {
-    size_t indent = (size_t)level * EMIT_INDENT;
+    size_t indent = (size_t)level * EMIT_INDENT, base = indent;
     for (size_t size = strlen(line); size > 0;) {
         size_t room = EMIT_COLUMNS > indent + 20 ? EMIT_COLUMNS - indent : 20;
-        size_t cut = size > room ? break_of(line, size, room) : 0;
+        struct break_point point = {0};
+        if (size > room)
+            point = break_of(line, size, room);
         put_indent(out, indent);
-        text_add(out, line, cut > 0 ? cut : size);
+        text_add(out, line, point.at > 0 ? point.at : size);
         text_add(out, "\n", 1);
-        if (cut == 0)
+        if (point.at == 0)
             return;
-        line += cut + 1;
-        size -= cut + 1;
-        indent = ((size_t)level + 1) * EMIT_INDENT;
+        line += point.at + 1;
+        size -= point.at + 1;
+        if (point.column > 0 && indent + point.column < EMIT_COLUMNS / 2 + 16)
+            indent += point.column;
+        else if (indent == base)
+            indent = base + EMIT_INDENT;
     }
 }
 
@@ -152,7 +168,7 @@ const char *emit_span_text(struct emitter *e, struct span span)
         else if (out.size > 0 && out.data[out.size - 1] != ' ')
             text_add(&out, " ", 1);
     }
-    while (out.size > 0 && out.data[out.size - 1] == ' ')
+    while (out.size > 0 && (out.data[out.size - 1] == ' ' || out.data[out.size - 1] == ';'))
         out.size--;
     const char *copy = arena_strndup(e->arena, out.data, out.size);
     text_free(&out);
@@ -174,13 +190,13 @@ const char *emit_place(struct emitter *e, struct span span)
     return arena_printf(e->arena, "%s:%zu", e->file, low + 1);
 }
 
-void emit_clause_comment(struct emitter *e, int level, struct span span, const char *note)
+/* What a clause says and where: `where price > 0 (shop.pipe:7)`. */
+const char *clause_comment(struct emitter *e, struct span span, const char *note)
 {
-    const char *place = emit_place(e, span);
-    const char *text = emit_span_text(e, span);
-    emit_comment(e, level,
-                 arena_printf(e->arena, "%s%s(%s)%s%s", text, *text != '\0' ? "  " : "", place,
-                              note != NULL ? ". " : "", note != NULL ? note : ""));
+    const char *place = emit_place(e, span), *text = emit_span_text(e, span);
+    return arena_printf(e->arena, "%s%s%s%s%s%s%s", text, *text != '\0' && *place != '\0' ? " " : "",
+                        *place != '\0' ? "(" : "", place, *place != '\0' ? ")" : "", note != NULL ? ". " : "",
+                        note != NULL ? note : "");
 }
 
 static void add_escaped(struct text *out, const char *bytes, size_t size)

@@ -308,7 +308,7 @@ static const char *type_details(struct emitter *e, const struct type *type)
                             item_type(e, type), c_bool(type->element_null_first));
     case TYPE_ENUM: {
         const char *symbols = global_name(e, "symbols_%s", type_word(e, type));
-        emit(e, 0, "static const char *const %s[] = {", symbols);
+        emit(e, 0, "\nstatic const char *const %s[] = {", symbols);
         for (size_t i = 0; i < type->symbol_count; i++)
             emit(e, 1, "%s,", c_string_z(e, type->symbols[i]));
         emit(e, 0, "};");
@@ -339,7 +339,7 @@ const char *type_descriptor(struct emitter *e, const struct type *type)
     struct text *before = emit_to(e, SECTION_DESCRIPTORS);
     const char *details = type_details(e, type);
     const char *name = global_name(e, "type_%s", type_word(e, type));
-    emit(e, 0, "static const struct pipe_type %s = {.kind = %s%s};\n", name, kind_name(type), details);
+    emit(e, 0, "static const struct pipe_type %s = {.kind = %s%s};", name, kind_name(type), details);
     vec_push(e->arena, &e->types, ((struct type_descriptor){type, false, name}));
     e->out = before;
     return name;
@@ -349,12 +349,10 @@ static void write_column(struct emitter *e, struct row_view view, size_t i, cons
 {
     const struct field *field = &view.type->fields[i];
     const struct member *member = &view.info->members[i];
-    const char *more = "";
+    const char *more = "PIPE_NOT_NULL";
     if (field->nullable)
-        more = arena_printf(e->arena, ", .null_offset = offsetof(struct %s, %s), .null_first = %s",
-                            view.info->tag, member->null, c_bool(field->null_first));
-    else
-        more = ", .null_offset = PIPE_NOT_NULL";
+        more = arena_printf(e->arena, "offsetof(struct %s, %s), .null_first = %s", view.info->tag, member->null,
+                            c_bool(field->null_first));
     if (field->has_default) {
         char *json = json_dumps(field->default_value, JSON_ENCODE_ANY | JSON_COMPACT);
         if (json == NULL)
@@ -363,8 +361,8 @@ static void write_column(struct emitter *e, struct row_view view, size_t i, cons
                             c_string_z(e, json));
         free(json);
     }
-    emit(e, 1, "{.name = %s, .type = &%s, .offset = offsetof(struct %s, %s)%s},", c_string_z(e, field->name),
-         type, view.info->tag, member->name, more);
+    emit(e, 1, "{%s, &%s, offsetof(struct %s, %s), .null_offset = %s},", c_string_z(e, field->name), type,
+         view.info->tag, member->name, more);
 }
 
 static bool same_view(struct row_view a, struct row_view b)
@@ -395,14 +393,12 @@ const char *row_descriptor(struct emitter *e, struct row_view view)
     const char *columns = "NULL";
     if (view.type->field_count > 0) {
         columns = global_name(e, "%s_columns", view.info->tag);
-        emit(e, 0, "static const struct pipe_column %s[] = {", columns);
+        emit(e, 0, "\nstatic const struct pipe_column %s[] = {", columns);
         for (size_t i = 0; i < view.type->field_count; i++)
             write_column(e, view, i, types[i]);
         emit(e, 0, "};");
     }
-    emit(e, 0, "static const struct pipe_row_type %s = {\n"
-               "    .name = %s, .columns = %s, .column_count = %zu, .size_bytes = sizeof(struct %s)};\n",
-         name, c_string_z(e, view.type->name != NULL ? view.type->name : view.info->tag), columns,
+    emit(e, 0, "static const struct pipe_row_type %s = {%s, %s, %zu, sizeof(struct %s)};\n", name, c_string_z(e, view.type->name != NULL ? view.type->name : view.info->tag), columns,
          view.type->field_count, view.info->tag);
     vec_push(e->arena, &e->views, ((struct view_descriptor){view, name}));
     e->out = before;

@@ -130,7 +130,7 @@ const char *row_pusher(struct emitter *e, struct row_view from, const struct str
             emit_column_copy(e, 1, from, (uint32_t)column, names->in, (uint32_t)i);
     }
     emit(e, 1, "pipe_new_row(task);\n%s(task, record, &out);", names->push);
-    emit_comment(e, 0, arena_printf(e->arena, "A row as stream %s has it.", to->name.text));
+    function.comment = arena_printf(e->arena, "A row as stream %s has it.", to->name.text);
     stream_function_end(e, &function, name, from.info->tag);
     return name;
 }

@@ -32,7 +32,7 @@ static void emit_late(struct emitter *e, const struct stream *stream, const stru
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &out);", push);
     static const char *const parameters[] = {"task", "record", "row"};
-    emit_comment(e, 0, arena_printf(e->arena, "late to %s: a window that the row missed.", step->late->name.text));
+    function.comment = arena_printf(e->arena, "late to %s: a window that the row missed.", step->late->name.text);
     function_end(e, &function,
                  arena_printf(e->arena,
                               "static void late_%s(struct pipe_task *task, const struct pipe_record *record, const "
@@ -230,7 +230,7 @@ static void emit_overflow(struct emitter *e, const struct stream *stream, const 
         emit(e, 1, "pipe_fatal(task, \"%%s: %%s\", %s, (const char *)text->data);", c_string_z(e, stream->name.text));
     emit(e, 1, "return false;");
     static const char *const parameters[] = {"record", "row"};
-    emit_comment(e, 0, "The total of a sum does not fit its column.");
+    function.comment = "The total of a sum does not fit its column.";
     function_end(e, &function,
                  arena_printf(e->arena,
                               "static bool overflow_%s(struct pipe_task *task, const struct pipe_record *record, const "
@@ -269,7 +269,7 @@ static void emit_window_row(struct emitter *e, const struct stream *stream, cons
     emit(e, 1, "%s(task, &record, &out);", names->out);
     emit(e, 1, "pipe_arena_back_to(&task->arena, mark);");
     emit(e, 1, "return true;");
-    emit_comment(e, 0, "The row of a window that is due.");
+    function.comment = "The row of a window that is due.";
     function_end(e, &function,
                  arena_printf(e->arena, "static bool %s(struct pipe_task *task, const struct pipe_window_row *window)",
                               names->emit_row),

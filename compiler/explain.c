@@ -68,7 +68,7 @@ static void line(struct printer *printer, int depth, const char *label, const ch
 {
     char head[160];
     snprintf(head, sizeof head, "%*s%s", depth * 2, "", label);
-    text_printf(printer->out, "%3u %-30s %s", ++printer->number, head, text);
+    text_printf(printer->out, "%3u %-36s %s", ++printer->number, head, text);
     while (printer->out->size > 0 && printer->out->data[printer->out->size - 1] == ' ')
         printer->out->size--;
     text_puts(printer->out, "\n");

@@ -62,11 +62,11 @@ static const char *field_list(struct program *program, const struct record_type 
     return row->field_count > 12 ? arena_printf(program->arena, "%s, …", list) : list;
 }
 
-void report_unknown_column(struct program *program, struct name name,
-                           const struct record_type *row, const char *row_of)
+void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
+                           const char *row_of)
 {
-    struct diag *diag = diag_error(program, PC2006, name.span, "`%s` has no column `%s`", row_of,
-                                   name.text);
+    struct diag *diag =
+        diag_error(program, PC2006, name.span, "`%s` has no column `%s`", row_of, name.text);
     const char *meant = nearest_field(program, row, name.text);
     if (meant)
         diag_help(diag, "did you mean `%s`?", meant);
@@ -78,8 +78,7 @@ bool is_untyped_null(struct scope *scope, struct expr *expr)
 {
     if (expr->type->kind != TYPE_NULL)
         return false;
-    struct diag *diag =
-        diag_error(scope->program, PC3013, expr->span, "this `null` has no type");
+    struct diag *diag = diag_error(scope->program, PC3013, expr->span, "this `null` has no type");
     diag_help(diag, "give it one: `cast(null as string)`");
     poison(expr);
     return true;
@@ -194,8 +193,7 @@ void coerce_or_report(struct scope *scope, struct expr **slot, const struct type
         return;
     struct expr *expr = *slot;
     struct diag *diag = diag_error(program, PC3005, expr->span, "%s must be %s, and this is %s",
-                                   what, type_name(program, type),
-                                   type_name(program, expr->type));
+                                   what, type_name(program, type), type_name(program, expr->type));
     help_cast(scope, diag, expr, type);
     poison(expr);
 }
@@ -215,8 +213,8 @@ static const struct type *literal_joins(struct scope *scope, const struct expr *
     if (expr->kind == EXPR_INTEGER && type->kind == TYPE_INT64)
         return n == (int64_t)n ? type : expr->type;
     unsigned digits = digits_of(n), scale = expr->kind == EXPR_DECIMAL ? expr->number.scale : 0;
-    const struct type *own = type_decimal(program, digits > scale ? digits : scale + (scale == 0),
-                                          scale);
+    const struct type *own =
+        type_decimal(program, digits > scale ? digits : scale + (scale == 0), scale);
     return join_types(program, type, own);
 }
 
@@ -275,8 +273,8 @@ static bool kafka_path(struct scope *scope, struct expr *expr)
         scope->uses_kafka = true;
         expr->root = roots[i].root;
         expr->type = type_simple(roots[i].kind);
-        expr->nullable = roots[i].root == ROOT_KAFKA_KEY &&
-                         !fact_known(scope->facts, &roots[i].name, 1);
+        expr->nullable =
+            roots[i].root == ROOT_KAFKA_KEY && !fact_known(scope->facts, &roots[i].name, 1);
         return true;
     }
     return false;
@@ -288,9 +286,9 @@ static void report_not_record(struct scope *scope, const struct expr *expr, size
     const struct name *name = &expr->path.items[at];
     struct span before = span_join(expr->path.items[0].span, expr->path.items[at - 1].span);
     const char *text = span_text(scope->program, before);
-    struct diag *diag = diag_error(scope->program, PC2021, name->span,
-                                   "`%s` is %s, it has no field `%s`", text,
-                                   type_name(scope->program, type), name->text);
+    struct diag *diag =
+        diag_error(scope->program, PC2021, name->span, "`%s` is %s, it has no field `%s`", text,
+                   type_name(scope->program, type), name->text);
     if (type->kind == TYPE_MAP)
         diag_help(diag, "write `get(%s, '%s')`", text, name->text);
     else if (type->kind == TYPE_ARRAY)
@@ -318,8 +316,7 @@ static void check_path(struct scope *scope, struct expr *expr)
     if (!scope->row)
         return;
     const struct record_type *record = scope->row;
-    const char **names =
-        arena_alloc(scope->program->arena, expr->path.count * sizeof *names);
+    const char **names = arena_alloc(scope->program->arena, expr->path.count * sizeof *names);
     bool nullable = false;
     const struct type *type = NULL;
     expr->steps.count = 0;
@@ -368,8 +365,8 @@ static void report_mismatch(struct scope *scope, const struct expr *at, const st
 }
 
 /* Brings the slots to one type; false (all reported) if there is none. */
-bool unify(struct scope *scope, const struct expr *at, struct expr **const *slots,
-                  size_t count, const char *op)
+bool unify(struct scope *scope, const struct expr *at, struct expr **const *slots, size_t count,
+           const char *op)
 {
     for (size_t i = 0; i < count; i++)
         if (is_poison(*slots[i]))
@@ -438,8 +435,8 @@ static void check_in(struct scope *scope, struct expr *expr)
 
 static void check_pattern(struct scope *scope, struct expr *expr)
 {
-    const char *word = expr->kind == EXPR_LIKE ? "the left side of `like`"
-                                               : "the left side of `matches`";
+    const char *word =
+        expr->kind == EXPR_LIKE ? "the left side of `like`" : "the left side of `matches`";
     check_expr(scope, &expr->left);
     coerce_or_report(scope, &expr->left, type_simple(TYPE_STRING), word);
     poison(expr);
@@ -488,8 +485,7 @@ static void check_case_conditions(struct scope *scope, struct expr *expr)
         if (!expr->subject)
             scope->facts = facts_if(program, when->when, true, here);
         check_expr(scope, &when->then);
-        scope->facts =
-            expr->subject ? here : facts_if(program, when->when, false, here);
+        scope->facts = expr->subject ? here : facts_if(program, when->when, false, here);
     }
     if (expr->otherwise)
         check_expr(scope, &expr->otherwise);
@@ -641,9 +637,9 @@ void check_decision(struct scope *scope, struct expr **slot, const char *word)
     if (is_poison(expr))
         return;
     if (expr->type->kind != TYPE_BOOL) {
-        struct diag *diag = diag_error(scope->program, PC3019, expr->span,
-                                       "`%s` needs a condition, and this is %s", word,
-                                       type_name(scope->program, expr->type));
+        struct diag *diag =
+            diag_error(scope->program, PC3019, expr->span, "`%s` needs a condition, and this is %s",
+                       word, type_name(scope->program, expr->type));
         diag_help(diag, "compare it: `%s = …`", span_text(scope->program, expr->span));
         poison(expr);
         return;

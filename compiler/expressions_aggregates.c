@@ -55,7 +55,8 @@ static bool quantile_of(struct scope *scope, const struct expr *call, struct agg
     return true;
 }
 
-/* A window has a row only for a group that has records, so a result is null only if values can be. */
+/* A window has a row only for a group that has records, so a result is null only if values can be.
+ */
 static bool aggregate_type(struct scope *scope, const struct expr *call, struct aggregate *out)
 {
     const struct type *type = out->arg ? out->arg->type : NULL;
@@ -133,8 +134,7 @@ bool check_aggregate(struct scope *scope, const struct item *item, struct aggreg
     if (!function || !function->is_aggregate)
         return report_no_aggregate(scope, item);
     if (!item->as.text) {
-        struct diag *diag =
-            diag_error(program, PC2012, item->span, "this aggregate has no name");
+        struct diag *diag = diag_error(program, PC2012, item->span, "this aggregate has no name");
         diag_help(diag, "write `%s as %s_…`", span_text(program, item->span), function->name);
         return false;
     }

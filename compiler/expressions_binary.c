@@ -5,10 +5,10 @@
 static const char *op_text(enum op op)
 {
     static const char *const texts[] = {
-        [OP_NEG] = "-", [OP_NOT] = "not", [OP_AND] = "and",   [OP_OR] = "or", [OP_EQ] = "=",
-        [OP_NE] = "<>", [OP_LT] = "<",    [OP_LE] = "<=",     [OP_GT] = ">",  [OP_GE] = ">=",
-        [OP_CONCAT] = "||", [OP_ADD] = "+", [OP_SUB] = "-",   [OP_MUL] = "*", [OP_DIV] = "/",
-        [OP_MOD] = "%"};
+        [OP_NEG] = "-", [OP_NOT] = "not", [OP_AND] = "and",   [OP_OR] = "or",
+        [OP_EQ] = "=",  [OP_NE] = "<>",   [OP_LT] = "<",      [OP_LE] = "<=",
+        [OP_GT] = ">",  [OP_GE] = ">=",   [OP_CONCAT] = "||", [OP_ADD] = "+",
+        [OP_SUB] = "-", [OP_MUL] = "*",   [OP_DIV] = "/",     [OP_MOD] = "%"};
     return texts[op];
 }
 
@@ -104,8 +104,8 @@ static void check_comparison(struct scope *scope, struct expr *expr)
     struct expr **slots[] = {&expr->left, &expr->right};
     if (expr->left->kind == EXPR_NULL || expr->right->kind == EXPR_NULL) {
         const struct expr *other = expr->left->kind == EXPR_NULL ? expr->right : expr->left;
-        struct diag *diag = diag_error(program, PC3012, expr->span,
-                                       "a comparison with `null` is never true");
+        struct diag *diag =
+            diag_error(program, PC3012, expr->span, "a comparison with `null` is never true");
         diag_help(diag, "write `%s is %snull`", span_text(program, other->span),
                   expr->op == OP_NE ? "not " : "");
         poison(expr);
@@ -202,8 +202,8 @@ static void decimal_arithmetic(struct scope *scope, struct expr *expr, const str
 {
     struct program *program = scope->program;
     if (expr->op == OP_DIV || expr->op == OP_MOD) {
-        struct diag *diag = diag_error(program, PC3020, expr->span, "decimals have no `%s`",
-                                       op_text(expr->op));
+        struct diag *diag =
+            diag_error(program, PC3020, expr->span, "decimals have no `%s`", op_text(expr->op));
         diag_note(diag, "the quotient of two decimals has no fixed number of digits");
         diag_help(diag, "write `cast(%s as float64) %s cast(%s as float64)`",
                   span_text(program, expr->left->span), op_text(expr->op),
@@ -248,7 +248,8 @@ static bool decimal_factors(struct scope *scope, struct expr *expr)
     return true;
 }
 
-/* duration ± duration, instant ± duration, instant - instant, duration × / int, / and % duration. */
+/* duration ± duration, instant ± duration, instant - instant, duration × / int, / and % duration.
+ */
 static bool time_arithmetic(struct scope *scope, struct expr *expr)
 {
     const struct type *a = expr->left->type, *b = expr->right->type;

@@ -40,9 +40,9 @@ static bool need_literal(struct scope *scope, struct expr *expr, size_t i, const
     const struct expr *arg = expr->args.items[i];
     if (is_text_literal(arg))
         return true;
-    struct diag *diag = diag_error(scope->program, PC3006, arg->span,
-                                   "%s must be %s, written as a literal",
-                                   argument(scope, expr, i), what);
+    struct diag *diag =
+        diag_error(scope->program, PC3006, arg->span, "%s must be %s, written as a literal",
+                   argument(scope, expr, i), what);
     diag_note(diag, "it is compiled once, so it can't come from data");
     poison(expr);
     return false;
@@ -151,8 +151,7 @@ static bool check_regexp_replace(struct scope *scope, struct expr *expr)
     int groups;
     char *error;
     const struct expr *pattern = expr->args.items[1], *text = expr->args.items[2];
-    if (!pattern_groups(scope, expr, &groups) ||
-        !need_literal(scope, expr, 2, "the replacement"))
+    if (!pattern_groups(scope, expr, &groups) || !need_literal(scope, expr, 2, "the replacement"))
         return false;
     if (!regex_check_rewrite(pattern->text, pattern->text_bytes, text->text, text->text_bytes,
                              &error)) {
@@ -226,8 +225,7 @@ static bool check_round(struct scope *scope, struct expr *expr)
         return report_argument(scope, expr, 0, "a number");
     expr->type = type;
     if (type->kind == TYPE_DECIMAL && type->scale > 0)
-        expr->type =
-            type_decimal(scope->program, (unsigned)(type->precision - type->scale + 1), 0);
+        expr->type = type_decimal(scope->program, (unsigned)(type->precision - type->scale + 1), 0);
     return true;
 }
 
@@ -245,9 +243,8 @@ static bool check_unit(struct scope *scope, struct expr *expr, const char *const
             return true;
         list = arena_printf(scope->program->arena, "%s%s'%s'", list, i ? ", " : "", units[i]);
     }
-    struct diag *diag = diag_error(scope->program, PC3015, unit->span,
-                                   "`%s` knows no unit %s", expr->call.text,
-                                   span_text(scope->program, unit->span));
+    struct diag *diag = diag_error(scope->program, PC3015, unit->span, "`%s` knows no unit %s",
+                                   expr->call.text, span_text(scope->program, unit->span));
     diag_help(diag, "units are %s", list);
     return false;
 }
@@ -255,8 +252,8 @@ static bool check_unit(struct scope *scope, struct expr *expr, const char *const
 static bool refuse_clock_of_date(struct scope *scope, struct expr *expr)
 {
     const char *unit = expr->args.items[0]->text;
-    bool clock = strcmp(unit, "hour") == 0 || strcmp(unit, "minute") == 0 ||
-                 strcmp(unit, "second") == 0;
+    bool clock =
+        strcmp(unit, "hour") == 0 || strcmp(unit, "minute") == 0 || strcmp(unit, "second") == 0;
     if (!clock || expr->args.items[1]->type->kind != TYPE_DATE)
         return false;
     diag_error(scope->program, PC3015, expr->args.items[0]->span, "a date has no %s", unit);
@@ -265,8 +262,7 @@ static bool refuse_clock_of_date(struct scope *scope, struct expr *expr)
 
 static bool check_date_trunc(struct scope *scope, struct expr *expr)
 {
-    static const char *const units[] = {"year", "month", "week",  "day",
-                                        "hour", "minute", "second"};
+    static const char *const units[] = {"year", "month", "week", "day", "hour", "minute", "second"};
     if (!check_unit(scope, expr, units, 7) || !take_letter(scope, expr, 1, 'd') ||
         refuse_clock_of_date(scope, expr))
         return false;
@@ -276,8 +272,7 @@ static bool check_date_trunc(struct scope *scope, struct expr *expr)
 
 static bool check_date_part(struct scope *scope, struct expr *expr)
 {
-    static const char *const units[] = {"year", "month",  "day", "hour",
-                                        "minute", "second", "dow"};
+    static const char *const units[] = {"year", "month", "day", "hour", "minute", "second", "dow"};
     if (!check_unit(scope, expr, units, 7) || !take_letter(scope, expr, 1, 'd') ||
         refuse_clock_of_date(scope, expr))
         return false;
@@ -299,11 +294,10 @@ static bool check_format(struct scope *scope, struct expr *expr, bool *micros)
         *micros |= letter == 'f';
         if (letter != '\0' && strchr("YmdHMSfbz%", letter))
             continue;
-        struct diag *diag =
-            letter ? diag_error(scope->program, PC3015, format->span,
-                                "`%%%c` is not a part of a time format", letter)
-                   : diag_error(scope->program, PC3015, format->span,
-                                "the format ends behind its `%%`");
+        struct diag *diag = letter ? diag_error(scope->program, PC3015, format->span,
+                                                "`%%%c` is not a part of a time format", letter)
+                                   : diag_error(scope->program, PC3015, format->span,
+                                                "the format ends behind its `%%`");
         diag_help(diag, "parts are %%Y %%m %%d %%H %%M %%S %%f %%b %%z, and %%%% for a %%");
         return false;
     }
@@ -397,8 +391,8 @@ static bool check_json_value(struct scope *scope, struct expr *expr)
         return false;
     const struct expr *path = expr->args.items[1];
     if (!json_path_is_good(path->text, path->text_bytes)) {
-        struct diag *diag = diag_error(scope->program, PC3015, path->span,
-                                       "%s is not a path", span_text(scope->program, path->span));
+        struct diag *diag = diag_error(scope->program, PC3015, path->span, "%s is not a path",
+                                       span_text(scope->program, path->span));
         diag_help(diag, "write names with dots and indexes in brackets: 'a.b[0]'");
         return false;
     }
@@ -416,8 +410,7 @@ static bool check_hmac(struct scope *scope, struct expr *expr)
     for (size_t i = 0; i < name->text_bytes; i++)
         good &= isalnum((unsigned char)name->text[i]) || name->text[i] == '_';
     if (!good) {
-        struct diag *diag = diag_error(scope->program, PC3015, name->span,
-                                       "%s can't name a secret",
+        struct diag *diag = diag_error(scope->program, PC3015, name->span, "%s can't name a secret",
                                        span_text(scope->program, name->span));
         diag_help(diag, "use letters, digits and _: 'email' is read from PIPE_SECRET_EMAIL");
         return false;
@@ -470,10 +463,9 @@ static bool check_rule(struct scope *scope, struct expr *expr)
 /* Clocks and dice: a pipeline is a function of its log. */
 static bool is_not_a_function_of_the_log(const char *name)
 {
-    static const char *const names[] = {"now",       "random",       "uuid",
-                                        "rand",      "current_time", "current_timestamp",
-                                        "localtime", "sysdate",      "today",
-                                        "current_date", "generate_uuid", "gen_random_uuid"};
+    static const char *const names[] = {
+        "now",       "random",  "uuid",  "rand",         "current_time",  "current_timestamp",
+        "localtime", "sysdate", "today", "current_date", "generate_uuid", "gen_random_uuid"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcasecmp(names[i], name) == 0)
             return true;
@@ -486,9 +478,9 @@ static void report_unknown_function(struct scope *scope, const struct expr *expr
     const char *name = expr->call.text;
     size_t count;
     if (is_not_a_function_of_the_log(name)) {
-        struct diag *diag = diag_error(program, PC3018, expr->call.span,
-                                       "`%s` does not exist: a replay would give another answer",
-                                       name);
+        struct diag *diag =
+            diag_error(program, PC3018, expr->call.span,
+                       "`%s` does not exist: a replay would give another answer", name);
         diag_help(diag, "`kafka_time` is the time at which the broker took the record");
         return;
     }
@@ -504,9 +496,9 @@ static void report_unknown_function(struct scope *scope, const struct expr *expr
 
 static void report_aggregate_here(struct scope *scope, const struct expr *expr)
 {
-    struct diag *diag = diag_error(scope->program, PC3016, expr->span,
-                                   "`%s` is an aggregate, and this is no `aggregate` clause",
-                                   expr->call.text);
+    struct diag *diag =
+        diag_error(scope->program, PC3016, expr->span,
+                   "`%s` is an aggregate, and this is no `aggregate` clause", expr->call.text);
     diag_help(diag, "compute it in a stream with a `window` and an `aggregate` clause; use its "
                     "result in a stream that reads that one");
 }
@@ -516,12 +508,11 @@ static bool check_count(struct scope *scope, const struct expr *expr)
     const struct function *function = expr->function;
     if (expr->args.count >= function->min_args && expr->args.count <= function->max_args)
         return true;
-    const char *takes =
-        function->min_args == function->max_args
-            ? arena_printf(scope->program->arena, "%u argument%s", function->min_args,
-                           function->min_args == 1 ? "" : "s")
-            : arena_printf(scope->program->arena, "%u to %u arguments", function->min_args,
-                           function->max_args);
+    const char *takes = function->min_args == function->max_args
+                            ? arena_printf(scope->program->arena, "%u argument%s",
+                                           function->min_args, function->min_args == 1 ? "" : "s")
+                            : arena_printf(scope->program->arena, "%u to %u arguments",
+                                           function->min_args, function->max_args);
     diag_error(scope->program, PC3004, expr->span, "`%s` takes %s, and here are %zu",
                expr->call.text, takes, expr->args.count);
     return false;

@@ -158,8 +158,7 @@ void report_nullable(struct scope *scope, enum code code, struct expr *expr, con
     label_nullable(scope, diag, part);
     const struct expr *condition = condition_around(expr, part);
     if (part->kind == EXPR_PATH && code == PC3104 && condition != part)
-        diag_help(diag, "write `%s is not null and %s`", text,
-                  span_text(program, condition->span));
+        diag_help(diag, "write `%s is not null and %s`", text, span_text(program, condition->span));
     else
         diag_help(diag, "write `coalesce(%s, %s)`", text, example_of(part->type));
 }

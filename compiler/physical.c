@@ -66,81 +66,13 @@ const struct step *stateful_step(const struct stream *stream)
     return NULL;
 }
 
-/* ---- partitioning: which columns of a row decide its partition ---- */
-
-static void set_partitioning(struct stream_plan *at, const char **key, size_t count,
-                             uint32_t partitions)
-{
-    at->partition_key = key;
-    at->partition_key_count = count;
-    at->partitioned = count > 0;
-    at->partitions = partitions;
-}
-
-static const char *column_name(const struct record_type *row, uint32_t column)
-{
-    return row->fields[column].name;
-}
-
 static const char **key_names(struct planner *planner, const struct record_type *row,
                               const uint32_t *columns, size_t count)
 {
     const char **names = arena_alloc(planner->arena, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++)
-        names[i] = column_name(row, columns[i]);
+        names[i] = row->fields[columns[i]].name;
     return names;
-}
-
-/* The output column of a select that is just `column`, or NULL. */
-static const char *selected_as(const struct step *select, const char *column)
-{
-    for (size_t i = 0; i < select->assigns.count; i++) {
-        const struct expr *expr = select->assigns.items[i].expr;
-        if (expr->kind == EXPR_PATH && expr->root == ROOT_COLUMN && expr->steps.count == 1 &&
-            column_name(select->input, expr->steps.items[0]) == column)
-            return select->assigns.items[i].name;
-    }
-    return NULL;
-}
-
-/* The partition key after unnest and select: renamed where they rename, gone where they drop a part
- * of it. */
-static void carry_partitioning(struct planner *planner, struct stream_plan *at)
-{
-    for (size_t i = 0; i < at->stream->step_count && at->partitioned; i++) {
-        const struct step *step = &at->stream->steps[i];
-        if (step->kind != STEP_SELECT)
-            continue;
-        const char **renamed =
-            arena_alloc(planner->arena, at->partition_key_count * sizeof *renamed);
-        for (size_t k = 0; k < at->partition_key_count; k++) {
-            renamed[k] = selected_as(step, at->partition_key[k]);
-            if (renamed[k] == NULL)
-                at->partitioned = false;
-        }
-        if (at->partitioned)
-            at->partition_key = renamed;
-    }
-}
-
-static bool key_holds(const struct step *step, const char *column)
-{
-    for (size_t i = 0; i < step->key_count; i++)
-        if (column_name(step->input, step->key_columns[i]) == column)
-            return true;
-    return false;
-}
-
-/* Local: rows with equal keys always meet in one task, for the key holds the whole partition key.
- */
-static bool is_local(const struct stream_plan *at, const struct step *step)
-{
-    if (!at->partitioned || at->head_stages.count != 1)
-        return false;
-    for (size_t i = 0; i < at->partition_key_count; i++)
-        if (!key_holds(step, at->partition_key[i]))
-            return false;
-    return true;
 }
 
 static const char *join_names(struct planner *planner, const char **names, size_t count)
@@ -160,9 +92,7 @@ static void plan_source(struct planner *planner, struct stream_plan *at)
     stage->source = at->stream;
     add_head_stage(planner, at, stage);
     add_tail_stage(planner, at, stage);
-    set_partitioning(at,
-                     key_names(planner, at->stream->row, source->key_columns, source->key_count),
-                     source->key_count, source->is_kafka ? source->partitions : 0);
+    at->partitions = source->is_kafka ? source->partitions : 0;
 }
 
 static bool expr_step_can_reject(const struct step *step)
@@ -222,14 +152,9 @@ static void plan_side_stream(struct planner *planner, struct stream_plan *at)
     }
     for (size_t i = 0; i < at->head_stages.count; i++)
         add_tail_stage(planner, at, at->head_stages.items[i]);
-    if (at->stream->kind != STREAM_DIVERTED || at->stream->feeders.count != 1)
-        return;
-    const struct stream *feeder = at->stream->feeders.items[0];
-    if (feeder->input_count == 1) {
-        const struct stream_plan *input = stream_plan_of(planner->program, feeder->inputs[0]);
-        set_partitioning(at, input->partition_key, input->partition_key_count, input->partitions);
-        at->partitioned = input->partitioned;
-    }
+    if (at->stream->feeders.count != 1)
+        at->lost_partitioning = arena_printf(planner->arena, "%s gathers rows of several streams",
+                                             at->stream->name.text);
 }
 
 static void enter_inputs(struct planner *planner, struct stream_plan *at)
@@ -243,26 +168,47 @@ static void enter_inputs(struct planner *planner, struct stream_plan *at)
             at->delay_ms = input->delay_ms;
         if (input->partitions > at->partitions)
             at->partitions = input->partitions;
-        if (stream->input_count == 1) {
-            set_partitioning(at, input->partition_key, input->partition_key_count,
-                             input->partitions);
-            at->partitioned = input->partitioned;
-        }
+        if (stream->input_count == 1)
+            at->lost_partitioning = input->lost_partitioning;
     }
-    carry_partitioning(planner, at);
+    if (stream->input_count > 1)
+        at->lost_partitioning = arena_printf(
+            planner->arena, "%s is a union, which has no common partitioning", stream->name.text);
 }
 
-static const char *exchange_reason(struct planner *planner, const struct stream_plan *at)
+static bool any_key_above(const struct stream *stream)
 {
-    if (at->stream->input_count > 1)
-        return "a union has no common partitioning";
-    if (at->partition_key_count == 0)
-        return "input is partitioned by nothing declared";
-    if (!at->partitioned)
-        return arena_printf(planner->arena, "the partition key %s is not kept by select",
-                            join_names(planner, at->partition_key, at->partition_key_count));
-    return arena_printf(planner->arena, "input is partitioned by %s",
-                        join_names(planner, at->partition_key, at->partition_key_count));
+    while (stream->kind == STREAM_NORMAL && stream->input_count == 1 &&
+           stateful_step(stream) == NULL)
+        stream = stream->inputs[0];
+    return stream->kind == STREAM_SOURCE ? stream->source->key_count > 0
+                                         : stateful_step(stream) != NULL;
+}
+
+/* Names of the columns by which the rows in front of the step are partitioned. */
+static const char *partition_names(struct planner *planner, const struct step *step)
+{
+    return join_names(
+        planner, key_names(planner, step->input, step->partition_columns, step->partition_count),
+        step->partition_count);
+}
+
+static const char *exchange_reason(struct planner *planner, const struct stream_plan *at,
+                                   const struct step *step)
+{
+    if (at->lost_partitioning != NULL)
+        return at->lost_partitioning;
+    if (!step->partition_known)
+        return any_key_above(at->stream->inputs[0])
+                   ? "the partition key is not kept by a select above"
+                   : "the source declares no key";
+    const char *key = partition_names(planner, step);
+    if (step->kind != STEP_DEDUP)
+        return arena_printf(planner->arena, "input is partitioned by %s", key);
+    const char **dedup = key_names(planner, step->input, step->key_columns, step->key_count);
+    return arena_printf(planner->arena,
+                        "input is partitioned by %s; `dedup by %s, %s` would be local", key, key,
+                        join_names(planner, dedup, step->key_count));
 }
 
 static struct state *new_state(struct planner *planner, struct stream_plan *at, struct stage *stage,
@@ -292,7 +238,7 @@ static struct exchange *new_exchange(struct planner *planner, struct stream_plan
     exchange->partitions = at->partitions > 0 ? at->partitions : FILE_EXCHANGE_PARTITIONS;
     if (step->key_count == 0)
         exchange->partitions = 1;
-    exchange->reason = exchange_reason(planner, at);
+    exchange->reason = exchange_reason(planner, at, step);
     vec_push(planner->arena, &planner->plan->exchanges, exchange);
     for (size_t i = 0; i < at->head_stages.count; i++) {
         struct stage *from = at->head_stages.items[i];
@@ -321,19 +267,20 @@ static void plan_behind_exchange(struct planner *planner, struct stream_plan *at
         new_state(planner, at, at->exchange->to, step, partials ? PHASE_MERGE : PHASE_LOCAL);
     at->state->judge_by_record = !partials;
     at->delay_ms = 0;
-    set_partitioning(at, key_names(planner, step->input, step->key_columns, step->key_count),
-                     step->key_count, at->exchange->partitions);
+    at->lost_partitioning = NULL;
+    at->partitions = at->exchange->partitions;
     add_tail_stage(planner, at, at->exchange->to);
 }
 
 static void plan_stateful(struct planner *planner, struct stream_plan *at, const struct step *step)
 {
-    if (is_local(at, step)) {
+    if (!step->exchange) {
         at->state = new_state(planner, at, at->head_stages.items[0], step, PHASE_LOCAL);
         at->state->delay_ms = at->delay_ms;
         at->state->why_local =
-            arena_printf(planner->arena, "key holds %s",
-                         join_names(planner, at->partition_key, at->partition_key_count));
+            step->partition_count == 0
+                ? "there is one partition"
+                : arena_printf(planner->arena, "key holds %s", partition_names(planner, step));
         add_tail_stage(planner, at, at->head_stages.items[0]);
     } else {
         plan_behind_exchange(planner, at, step);

@@ -61,9 +61,8 @@ struct stream_plan {
     struct exchange *exchange;          /* or NULL */
     struct state *state;                /* LOCAL or MERGE; NULL if stateless */
     struct state *partial;              /* PARTIAL; or NULL */
-    const char **partition_key; size_t partition_key_count;   /* columns its rows are partitioned by; 0: unknown */
-    bool partitioned;                   /* false: by nothing known */
-    uint32_t partitions;
+    const char *lost_partitioning;      /* why its rows are partitioned by nothing known; or NULL */
+    uint32_t partitions;                /* of the log it comes from; 0: one a file */
     int64_t delay_ms;                   /* its W is that of the task less this */
 };
 

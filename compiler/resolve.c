@@ -31,9 +31,9 @@ static void declare(struct resolver *resolver, struct entity entity)
 {
     const struct entity *other = entity_find(resolver, entity.name);
     if (other) {
-        struct diag *diag = diag_error(resolver->program, PC2003, entity.span,
-                                       "`%s` is already the name of %s", entity.name,
-                                       entity_words(other->kind));
+        struct diag *diag =
+            diag_error(resolver->program, PC2003, entity.span, "`%s` is already the name of %s",
+                       entity.name, entity_words(other->kind));
         diag_also(diag, other->span, "defined here");
         diag_help(diag, "all names of a pipeline share one space: choose another");
         return;
@@ -167,8 +167,8 @@ static void check_pipeline(struct resolver *resolver)
         if (statement->kind != STATEMENT_PIPELINE)
             continue;
         if (resolver->pipeline) {
-            struct diag *diag = diag_error(program, PC2002, statement->name.span,
-                                           "a file describes one pipeline");
+            struct diag *diag =
+                diag_error(program, PC2002, statement->name.span, "a file describes one pipeline");
             diag_also(diag, resolver->pipeline->name.span, "this one");
             continue;
         }
@@ -207,8 +207,8 @@ static void report_cycle(struct resolver *resolver, const struct stream *stream,
         from++;
     for (size_t i = from + 1; i < path->count; i++)
         text = arena_printf(program->arena, "%s → %s", text, path->items[i]->name.text);
-    struct diag *diag = diag_error(program, PC2010, stream->span, "`%s` is made of itself",
-                                   stream->name.text);
+    struct diag *diag =
+        diag_error(program, PC2010, stream->span, "`%s` is made of itself", stream->name.text);
     diag_note(diag, "each needs the next: %s → %s", text, stream->name.text);
     diag_help(diag, "records flow one way: let one of them read something else");
     for (size_t i = from; i < path->count; i++)
@@ -264,13 +264,15 @@ static void visit(struct resolver *resolver, struct stream *stream, stream_list 
         break;
     case STREAM_NORMAL:
         visit_all(resolver, stream->inputs, stream->input_count, path);
-        resolve_stream(resolver, stream);
+        if (!info->in_cycle)
+            resolve_stream(resolver, stream);
         break;
     case STREAM_REJECTS:
     case STREAM_LATE:
     case STREAM_DIVERTED:
         visit_all(resolver, stream->feeders.items, stream->feeders.count, path);
-        finish_side(resolver, stream);
+        if (!info->in_cycle)
+            finish_side(resolver, stream);
         break;
     }
     path->count--;
@@ -355,8 +357,8 @@ static void resolve_others(struct resolver *resolver)
         if (statement->kind != STATEMENT_EVOLVE)
             continue;
         if (program->evolve) {
-            struct diag *diag = diag_error(program, PC2007, statement->span,
-                                           "`evolve` is given twice");
+            struct diag *diag =
+                diag_error(program, PC2007, statement->span, "`evolve` is given twice");
             diag_also(diag, program->evolve->span, "first here");
             continue;
         }

@@ -1,6 +1,6 @@
 /*
- * resolve.h: what the files of the checking pass (resolve*.c, expressions*.c) share with each other.
- * Nothing outside of that pass includes it. Ownership and errors are as in pipec.h.
+ * resolve.h: what the files of the checking pass (resolve*.c, expressions*.c) share with each
+ * other. Nothing outside of that pass includes it. Ownership and errors are as in pipec.h.
  */
 #ifndef RESOLVE_H
 #define RESOLVE_H
@@ -46,18 +46,19 @@ struct scope {
     const struct record_type *row; /* NULL: of a failed stream, every path is poison */
     const char *row_of;            /* the stream's name, for messages */
     const struct fact *facts;
-    bool allows_kafka;             /* kafka_time … can be read */
-    const char *kafka_refusal;     /* why not */
-    bool uses_kafka;               /* set when one was */
+    bool allows_kafka;         /* kafka_time … can be read */
+    const char *kafka_refusal; /* why not */
+    bool uses_kafka;           /* set when one was */
 };
 
-/* Types the expression and everything below it, in place. Afterwards e->type is never NULL and never
- * TYPE_NULL; it is poison after a diagnostic. `*slot` may be replaced (conversions, folding). */
+/* Types the expression and everything below it, in place. Afterwards e->type is never NULL and
+ * never TYPE_NULL; it is poison after a diagnostic. `*slot` may be replaced (conversions, folding).
+ */
 void check_expr(struct scope *scope, struct expr **slot);
 /* The same, and it must be a bool that is never null. `word`: "where", for messages. */
 void check_decision(struct scope *scope, struct expr **slot, const char *word);
-/* Makes *slot of `type`: types a literal, inserts EXPR_CONVERT. False, unreported, if that can't be. A
- * literal of the right kind that does not fit is reported and becomes poison (true). */
+/* Makes *slot of `type`: types a literal, inserts EXPR_CONVERT. False, unreported, if that can't
+ * be. A literal of the right kind that does not fit is reported and becomes poison (true). */
 bool coerce(struct scope *scope, struct expr **slot, const struct type *type);
 /* As coerce; a failure is reported as "… must be TYPE". */
 void coerce_or_report(struct scope *scope, struct expr **slot, const struct type *type,
@@ -75,7 +76,8 @@ bool type_is_ordered(const struct type *type);
 bool type_is_numeric(const struct type *type);
 bool type_is_key(const struct type *type); /* can be grouped and deduplicated by */
 
-/* The facts that hold where `expr` is not false (outcome true) or not true (false), before `base`. */
+/* The facts that hold where `expr` is not false (outcome true) or not true (false), before `base`.
+ */
 const struct fact *facts_if(struct program *program, const struct expr *expr, bool outcome,
                             const struct fact *base);
 bool fact_known(const struct fact *facts, const char *const *names, size_t count);
@@ -114,8 +116,8 @@ bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *tex
 const char *span_text(struct program *program, struct span span);
 int field_index(const struct record_type *row, const char *name); /* -1: none */
 /* Reports an unknown column with the nearest one. */
-void report_unknown_column(struct program *program, struct name name,
-                           const struct record_type *row, const char *row_of);
+void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
+                           const char *row_of);
 
 /* --- statements --- */
 
@@ -133,8 +135,8 @@ struct entity {
 struct resolver {
     struct program *program;
     VEC(struct entity) names;
-    VEC(const char *) unknown;        /* names already reported */
-    VEC(struct stream *) all;         /* in order of statements; side streams after */
+    VEC(const char *) unknown; /* names already reported */
+    VEC(struct stream *) all;  /* in order of statements; side streams after */
     const struct statement *pipeline;
     struct span commit_span;
 };
@@ -142,19 +144,18 @@ struct resolver {
 /* What only this pass knows of a stream. */
 struct stream_info {
     enum { VISIT_NEW, VISIT_OPEN, VISIT_DONE } visit;
-    const struct fact *facts;         /* on nested paths of its row */
-    bool is_restricted;               /* a reject or late stream, or made of one */
-    const char *restricted_kind;      /* "reject", "late" */
+    const struct fact *facts;    /* on nested paths of its row */
+    bool is_restricted;          /* a reject or late stream, or made of one */
+    const char *restricted_kind; /* "reject", "late" */
     bool allows_kafka;
     const char *kafka_refusal;
-    struct span named_at;             /* side stream: the name that made it */
-    const struct expr *fallible;      /* the first that can fail in this statement */
-    bool *used;                       /* columns of the row that somebody reads; lints */
-    size_t correction_keys;           /* … of a stream that sends corrections: leading columns */
-    VEC(const char *) must_keep;      /* columns a select over corrections must keep */
-    int64_t delay_ms;                 /* least age of the oldest record of a row, without watermark */
+    const struct stream *row_from; /* side stream: the feeder whose row it has */
+    const struct expr *fallible;   /* the first that can fail in this statement */
+    bool *used;                    /* columns of the row that somebody reads; lints */
+    VEC(const char *) must_keep;   /* columns a select over corrections must keep */
+    int64_t delay_ms;              /* least age of the oldest record of a row, without watermark */
     bool waits_watermark;
-    bool failed;                      /* already reported: nothing else is said of it */
+    bool failed; /* already reported: nothing else is said of it */
     bool in_cycle;
 };
 
@@ -209,12 +210,12 @@ struct builder {
     struct resolver *resolver;
     struct program *program;
     struct stream *stream;
-    struct scope scope;               /* row and facts of what reaches the next step */
+    struct scope scope; /* row and facts of what reaches the next step */
     VEC(struct step) steps;
     bool partition_known;
     uint32_t *partition_columns;
     size_t partition_count;
-    bool can_refuse;                  /* a require, a dedup, a sum: `rejects to` has a use */
+    bool can_refuse; /* a require, a dedup, a sum: `rejects to` has a use */
     bool sum_overflows;
     struct span sum_span;
 };
@@ -235,6 +236,8 @@ bool check_constant(struct program *program, const struct constant *constant,
 /* A path of field names from `row`; NULL after a diagnostic. */
 const struct field *field_named(struct program *program, const struct record_type *row,
                                 const name_list *path, const char *row_of);
+/* "10s", "15100ms" */
+const char *duration_text(struct program *program, int64_t ms);
 /* A span of time is in (0, 36,500 days], or may be 0; false after a diagnostic. */
 bool check_duration(struct program *program, int64_t ms, bool zero_too, struct span at,
                     const char *what);

@@ -1,4 +1,5 @@
-/* resolve_clauses.c: which clauses a statement has: each once, and in the order in which they act. */
+/* resolve_clauses.c: which clauses a statement has: each once, and in the order in which they act.
+ */
 #include <string.h>
 #include "resolve.h"
 

@@ -5,10 +5,9 @@
 static bool misfit(struct program *program, const struct constant *constant,
                    const struct type *type, const char *what)
 {
-    struct diag *diag = diag_error(program, PC2029, constant->span,
-                                   "%s does not fit %s, which is %s",
-                                   span_text(program, constant->span), what,
-                                   type_name(program, type));
+    struct diag *diag =
+        diag_error(program, PC2029, constant->span, "%s does not fit %s, which is %s",
+                   span_text(program, constant->span), what, type_name(program, type));
     if (type_is_instant(type))
         diag_help(diag, "write '2026-01-31T10:00:00Z', or a duration since 1970: 10s");
     if (type->kind == TYPE_DATE)
@@ -122,9 +121,9 @@ static bool check_items(struct program *program, const struct constant *constant
 {
     bool good = true;
     for (size_t i = 0; i < constant->items.count; i++)
-        good &= check_constant(program, constant->items.items[i], type->element,
-                               type->element_nullable,
-                               arena_printf(program->arena, "an element of %s", what));
+        good &=
+            check_constant(program, constant->items.items[i], type->element, type->element_nullable,
+                           arena_printf(program->arena, "an element of %s", what));
     return good;
 }
 
@@ -210,8 +209,8 @@ const struct field *field_named(struct program *program, const struct record_typ
             return NULL;
         }
         if (index < 0) {
-            diag_error(program, PC2021, name->span, "`%s` is %s, it has no field `%s`",
-                       field->name, type_name(program, field->type), name->text);
+            diag_error(program, PC2021, name->span, "`%s` is %s, it has no field `%s`", field->name,
+                       type_name(program, field->type), name->text);
             return NULL;
         }
         field = &row->fields[index];

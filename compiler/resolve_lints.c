@@ -4,7 +4,7 @@
 
 /* --- slo --- */
 
-static const char *duration_text(struct program *program, int64_t ms)
+const char *duration_text(struct program *program, int64_t ms)
 {
     return ms % 1000 == 0 ? arena_printf(program->arena, "%llds", (long long)(ms / 1000))
                           : arena_printf(program->arena, "%lldms", (long long)ms);
@@ -47,9 +47,9 @@ void resolve_slo(struct resolver *resolver, const struct statement *statement)
     int64_t least_ms = info->delay_ms + wait_ms + sink->commit_ms;
     if (statement->within_ms >= least_ms)
         return;
-    struct diag *diag = diag_error(program, PC4020, statement->name.span,
-                                   "`%s` can't be fresher than %s", sink->name.text,
-                                   duration_text(program, least_ms));
+    struct diag *diag =
+        diag_error(program, PC4020, statement->name.span, "`%s` can't be fresher than %s",
+                   sink->name.text, duration_text(program, least_ms));
     diag_note(diag, "windows take %s, the watermark %s, the commit %s",
               duration_text(program, info->delay_ms), duration_text(program, wait_ms),
               duration_text(program, sink->commit_ms));
@@ -82,8 +82,8 @@ static void mark_paths(bool *live, const struct expr *expr)
         return;
     if (expr->kind == EXPR_PATH && expr->root == ROOT_COLUMN && expr->steps.count > 0)
         live[expr->steps.items[0]] = true;
-    const struct expr *const direct[] = {expr->left,    expr->right,   expr->low,
-                                         expr->high,    expr->subject, expr->otherwise};
+    const struct expr *const direct[] = {expr->left, expr->right,   expr->low,
+                                         expr->high, expr->subject, expr->otherwise};
     for (size_t i = 0; i < sizeof direct / sizeof *direct; i++)
         mark_paths(live, direct[i]);
     for (size_t i = 0; i < expr->args.count; i++)
@@ -146,8 +146,8 @@ static void report_columns(struct program *program, const struct stream *stream)
     for (size_t i = 0; last && last->kind == STEP_WINDOW && i < last->aggregate_count; i++) {
         if (live[2 + last->key_count + i])
             continue;
-        struct diag *diag = diag_lint(program, W2002, last->aggregates[i].span,
-                                      "nobody reads `%s`", last->aggregates[i].name);
+        struct diag *diag = diag_lint(program, W2002, last->aggregates[i].span, "nobody reads `%s`",
+                                      last->aggregates[i].name);
         diag_help(diag, "remove it");
     }
     if (!select)
@@ -193,8 +193,8 @@ static bool feeds_any_side(const struct resolver *resolver, const struct stream 
 
 static void report_side(struct program *program, const struct stream *side)
 {
-    struct diag *diag = diag_error(program, PC2015, side->span, "nobody reads `%s`",
-                                   side->name.text);
+    struct diag *diag =
+        diag_error(program, PC2015, side->span, "nobody reads `%s`", side->name.text);
     diag_note(diag, "its rows would be lost in silence");
     diag_help(diag, "write `sink %s_topic from %s to kafka topic '%s' exactly once;`",
               side->name.text, side->name.text, side->name.text);

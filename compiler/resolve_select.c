@@ -6,7 +6,8 @@ struct selection {
     struct builder *builder;
     struct record_type *row;
     assign_list assigns;
-    bool *from_star;                  /* column i came from `*`, a later item may replace it */
+    bool *from_star;    /* column i came from `*`, a later item may replace it */
+    struct span *spans; /* where column i is written */
     size_t capacity;
     bool good;
 };
@@ -27,23 +28,29 @@ static struct expr *column_path(struct program *program, const struct record_typ
 }
 
 static void add_column(struct selection *selection, struct field field, struct expr *expr,
-                       bool from_star)
+                       bool from_star, struct span at)
 {
     struct program *program = selection->builder->program;
     int index = field_index(selection->row, field.name);
     struct assign assign = {field.name, expr};
-    if (index >= 0 && !from_star && selection->from_star[index]) {
-        selection->row->fields[index] = field;
-        selection->assigns.items[index] = assign;
-        selection->from_star[index] = false;
-        return;
-    }
-    if (!row_add(program, selection->row, field)) {
+    if (index >= 0 && (from_star || !selection->from_star[index])) {
+        struct diag *diag =
+            diag_error(program, PC2011, at, "there is already a column `%s`", field.name);
+        diag_also(diag, selection->spans[index], "here");
+        diag_help(diag, from_star ? "write `* except (%s)`" : "write `as` and another name",
+                  field.name);
         selection->good = false;
         return;
     }
-    selection->from_star[selection->row->field_count - 1] = from_star;
-    vec_push(program->arena, &selection->assigns, assign);
+    if (index < 0) {
+        index = (int)selection->row->field_count;
+        row_add(program, selection->row, field);
+        vec_push(program->arena, &selection->assigns, assign);
+    }
+    selection->row->fields[index] = field;
+    selection->assigns.items[index] = assign;
+    selection->from_star[index] = from_star;
+    selection->spans[index] = at;
 }
 
 static bool is_excepted(const struct item *item, const char *name)
@@ -72,7 +79,8 @@ static void add_star(struct selection *selection, const struct item *item)
         struct field field = row->fields[i];
         if (!field.span.source)
             field.span = item->span;
-        add_column(selection, field, column_path(builder->program, row, i, item->span), true);
+        add_column(selection, field, column_path(builder->program, row, i, item->span), true,
+                   item->span);
     }
 }
 
@@ -122,7 +130,7 @@ static void add_item(struct selection *selection, struct item *item)
                           .nullable = expr->nullable,
                           .span = item->as.text ? item->as.span : item->span};
     keep_origin(builder->scope.row, expr, &field);
-    add_column(selection, field, expr, false);
+    add_column(selection, field, expr, false, item->as.text ? item->as.span : item->span);
 }
 
 /* --- what stays known --- */
@@ -162,8 +170,8 @@ static void carry_facts(struct selection *selection)
 static void carry_partition(struct selection *selection)
 {
     struct builder *builder = selection->builder;
-    uint32_t *columns = arena_alloc(builder->program->arena,
-                                    (builder->partition_count + 1) * sizeof *columns);
+    uint32_t *columns =
+        arena_alloc(builder->program->arena, (builder->partition_count + 1) * sizeof *columns);
     for (size_t k = 0; k < builder->partition_count; k++) {
         bool found = false;
         for (size_t i = 0; !found && i < selection->assigns.count; i++) {
@@ -212,6 +220,7 @@ void build_select(struct builder *builder, const struct clause *clause)
     struct selection selection = {.builder = builder, .capacity = capacity, .good = true};
     selection.row = row_new(program, builder->stream->name.text, capacity);
     selection.from_star = arena_alloc(program->arena, (capacity + 1) * sizeof(bool));
+    selection.spans = arena_alloc(program->arena, (capacity + 1) * sizeof(struct span));
     struct step *step = step_add(builder, STEP_SELECT, clause);
     for (size_t i = 0; i < clause->items.count; i++) {
         struct item *item = &clause->items.items[i];

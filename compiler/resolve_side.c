@@ -14,8 +14,8 @@ bool row_add(struct program *program, struct record_type *row, struct field fiel
 {
     int index = field_index(row, field.name);
     if (index >= 0) {
-        struct diag *diag = diag_error(program, PC2011, field.span,
-                                       "there is already a column `%s`", field.name);
+        struct diag *diag =
+            diag_error(program, PC2011, field.span, "there is already a column `%s`", field.name);
         const struct field *other = &row->fields[index];
         if (other->span.source && other->span.source == field.span.source)
             diag_also(diag, other->span, "here");
@@ -75,8 +75,8 @@ static bool rows_agree(struct program *program, const struct record_type *a, con
     }
     if (!odd)
         return true;
-    struct diag *diag = diag_error(program, code, at, "`%s` and `%s` have different columns",
-                                   name_a, name_b);
+    struct diag *diag =
+        diag_error(program, code, at, "`%s` and `%s` have different columns", name_a, name_b);
     if (twin)
         diag_note(diag, "`%s` is %s in `%s` and %s in `%s`", odd->name,
                   type_name(program, twin->type), name_a, type_name(program, odd->type), name_b);
@@ -107,8 +107,9 @@ const struct record_type *unite_rows(struct resolver *resolver, struct stream *s
     const struct record_type *row = first->row;
     for (size_t i = 1; row && i < stream->input_count; i++) {
         const struct stream *other = stream->inputs[i];
-        if (!other->row || !rows_agree(program, first->row, first->name.text, other->row,
-                                       other->name.text, PC2014, stream->statement->from.items[i].span))
+        if (!other->row ||
+            !rows_agree(program, first->row, first->name.text, other->row, other->name.text, PC2014,
+                        stream->statement->from.items[i].span))
             return NULL;
         row = unite(program, row, other->row, stream->name.text);
     }
@@ -186,9 +187,9 @@ const struct record_type *reject_row(struct program *program)
         enum type_kind kind;
         bool nullable;
     } columns[] = {
-        {"reason", TYPE_STRING, false},    {"rule", TYPE_STRING, false},
-        {"detail", TYPE_STRING, true},     {"topic", TYPE_STRING, true},
-        {"partition", TYPE_INT32, true},   {"offset", TYPE_INT64, true},
+        {"reason", TYPE_STRING, false},          {"rule", TYPE_STRING, false},
+        {"detail", TYPE_STRING, true},           {"topic", TYPE_STRING, true},
+        {"partition", TYPE_INT32, true},         {"offset", TYPE_INT64, true},
         {"kafka_time", TYPE_TIMESTAMP_MS, true}, {"key", TYPE_BYTES, true},
         {"payload", TYPE_BYTES, true},
     };
@@ -210,12 +211,11 @@ void feed_side(struct resolver *resolver, struct stream *side, const struct stre
         return;
     if (!side->row) {
         side->row = row;
-        side->info->named_at = at;
+        side->info->row_from = feeder;
         return;
     }
-    const struct stream *first = side->feeders.items[0];
-    if (first == feeder || rows_agree(program, side->row, first->name.text, row,
-                                      feeder->name.text, PC2016, at))
+    if (rows_agree(program, side->row, side->info->row_from->name.text, row, feeder->name.text,
+                   PC2016, at))
         side->row = unite(program, side->row, row, side->name.text);
     else
         side->info->failed = true;

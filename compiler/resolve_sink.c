@@ -27,8 +27,7 @@ static const struct {
                           BIT(CLAUSE_TARGET) | BIT(CLAUSE_COMMIT),
                       0, FORMAT_NONE},
     [SINK_FILE] = {"a file", BIT(CLAUSE_TO_FILE) | BIT(CLAUSE_FORMAT) | BIT(CLAUSE_COMMIT),
-                   1u << FORMAT_JSONL | 1u << FORMAT_CSV | 1u << FORMAT_AVRO |
-                       1u << FORMAT_PARQUET,
+                   1u << FORMAT_JSONL | 1u << FORMAT_CSV | 1u << FORMAT_AVRO | 1u << FORMAT_PARQUET,
                    FORMAT_NONE},
     [SINK_STDOUT] = {"standard output", BIT(CLAUSE_TO_STDOUT) | BIT(CLAUSE_FORMAT),
                      1u << FORMAT_JSONL | 1u << FORMAT_CSV, FORMAT_JSONL},
@@ -39,10 +38,8 @@ static const struct {
 static const struct clause *target_clause(const struct statement *statement, enum sink_kind *kind)
 {
     static const enum clause_kind to[] = {
-        [SINK_KAFKA] = CLAUSE_TO_KAFKA,
-        [SINK_CLICKHOUSE] = CLAUSE_TO_CLICKHOUSE,
-        [SINK_ICEBERG] = CLAUSE_TO_ICEBERG,
-        [SINK_FILE] = CLAUSE_TO_FILE,
+        [SINK_KAFKA] = CLAUSE_TO_KAFKA,     [SINK_CLICKHOUSE] = CLAUSE_TO_CLICKHOUSE,
+        [SINK_ICEBERG] = CLAUSE_TO_ICEBERG, [SINK_FILE] = CLAUSE_TO_FILE,
         [SINK_STDOUT] = CLAUSE_TO_STDOUT,
     };
     for (size_t i = 0; i < statement->clauses.count; i++)
@@ -77,9 +74,9 @@ static bool resolve_target(struct program *program, struct sink *sink)
     const struct statement *statement = sink->statement;
     const struct clause *clause = target_clause(statement, &sink->kind);
     if (!clause) {
-        struct diag *diag = diag_error(program, PC2008, statement->name.span,
-                                       "sink `%s` does not say where it writes to",
-                                       statement->name.text);
+        struct diag *diag =
+            diag_error(program, PC2008, statement->name.span,
+                       "sink `%s` does not say where it writes to", statement->name.text);
         diag_help(diag, "write `to kafka topic '…'`, `to clickhouse table '…'`, `to iceberg table "
                         "'…'`, `to file '…'` or `to stdout`");
         return false;
@@ -110,14 +107,14 @@ static bool resolve_target(struct program *program, struct sink *sink)
 static const char *format_list(struct program *program, unsigned formats)
 {
     static const char *const words[] = {
-        [FORMAT_AVRO] = "avro", [FORMAT_JSON] = "json", [FORMAT_JSONL] = "jsonl",
-        [FORMAT_CSV] = "csv",   [FORMAT_TEXT] = "text", [FORMAT_BYTES] = "bytes",
+        [FORMAT_AVRO] = "avro",      [FORMAT_JSON] = "json", [FORMAT_JSONL] = "jsonl",
+        [FORMAT_CSV] = "csv",        [FORMAT_TEXT] = "text", [FORMAT_BYTES] = "bytes",
         [FORMAT_PARQUET] = "parquet"};
     const char *list = "";
     for (unsigned i = FORMAT_AVRO; i <= FORMAT_PARQUET; i++)
         if (formats & 1u << i)
-            list = arena_printf(program->arena, "%s%s`format %s`", list, *list ? ", " : "",
-                                words[i]);
+            list =
+                arena_printf(program->arena, "%s%s`format %s`", list, *list ? ", " : "", words[i]);
     return list;
 }
 
@@ -143,10 +140,9 @@ static void check_csv(struct program *program, const struct sink *sink)
     for (size_t i = 0; sink->format == FORMAT_CSV && i < row->field_count; i++) {
         if (!type_is_nested(row->fields[i].type))
             continue;
-        struct diag *diag = diag_error(program, PC5216, sink->span,
-                                       "csv has no place for `%s`, which is %s",
-                                       row->fields[i].name,
-                                       type_name(program, row->fields[i].type));
+        struct diag *diag =
+            diag_error(program, PC5216, sink->span, "csv has no place for `%s`, which is %s",
+                       row->fields[i].name, type_name(program, row->fields[i].type));
         diag_help(diag, "write `format jsonl`, or leave the column out with `select`");
         return;
     }
@@ -174,9 +170,9 @@ static void check_contract(struct program *program, const struct sink *sink, str
         } else {
             const struct field *field = &record->fields[index];
             if (!type_equal(column->type, field->type) && !type_widens(column->type, field->type))
-                note = arena_printf(program->arena, "`%s` is %s here and %s there", name,
-                                    type_name(program, column->type),
-                                    type_name(program, field->type));
+                note =
+                    arena_printf(program->arena, "`%s` is %s here and %s there", name,
+                                 type_name(program, column->type), type_name(program, field->type));
             else if (column->nullable && !field->nullable)
                 note = arena_printf(program->arena, "`%s` may be null here, and not there", name);
         }
@@ -260,11 +256,13 @@ static void resolve_kafka(struct program *program, struct sink *sink)
         sink_columns(program, sink, &key->names, &sink->key_columns, &sink->key_count, true);
         return;
     }
-    sink->source_key = sink->from->has_source_record;
-    if (sink->source_key || clause_find(sink->statement, CLAUSE_UPSERT))
+    if (clause_find(sink->statement, CLAUSE_UPSERT))
         return;
-    struct diag *diag = diag_error(program, PC5204, sink->span,
-                                   "sink `%s` needs a `key`", sink->name.text);
+    sink->source_key = sink->from->has_source_record;
+    if (sink->source_key)
+        return;
+    struct diag *diag =
+        diag_error(program, PC5204, sink->span, "sink `%s` needs a `key`", sink->name.text);
     diag_note(diag, "its rows come from a file, a window or an exchange, so there is no record "
                     "whose key they could keep");
     diag_help(diag, "write `key COLUMN`: the rows of a key stay in order");
@@ -287,8 +285,8 @@ static void resolve_guarantee(struct program *program, struct sink *sink)
     if (!exactly)
         return;
     if (sink->kind == SINK_STDOUT) {
-        struct diag *diag = diag_error(program, PC5203, exactly->span,
-                                       "standard output can't be `exactly once`");
+        struct diag *diag =
+            diag_error(program, PC5203, exactly->span, "standard output can't be `exactly once`");
         diag_note(diag, "what was printed can't be taken back");
         diag_help(diag, "write `at least once`");
         return;
@@ -311,8 +309,8 @@ static void resolve_guarantee(struct program *program, struct sink *sink)
 static void resolve_pace(struct program *program, struct sink *sink)
 {
     const struct clause *clause = clause_find(sink->statement, CLAUSE_COMMIT);
-    bool lake = sink->kind == SINK_ICEBERG ||
-                (sink->kind == SINK_FILE && sink->format == FORMAT_PARQUET);
+    bool lake =
+        sink->kind == SINK_ICEBERG || (sink->kind == SINK_FILE && sink->format == FORMAT_PARQUET);
     sink->commit_ms = program->commit_ms;
     sink->commit_bytes = program->commit_bytes;
     if (sink->kind == SINK_CLICKHOUSE) {
@@ -325,8 +323,8 @@ static void resolve_pace(struct program *program, struct sink *sink)
     if (!clause)
         return;
     if (sink->kind == SINK_FILE && !lake && sink->format != FORMAT_NONE) {
-        struct diag *diag = diag_error(program, PC5201, clause->word,
-                                       "this file follows the pace of the pipeline");
+        struct diag *diag =
+            diag_error(program, PC5201, clause->word, "this file follows the pace of the pipeline");
         diag_help(diag, "write `commit every …` behind the pipeline's name, or `format parquet`");
         return;
     }

@@ -23,8 +23,7 @@ void resolve_contract(struct resolver *resolver, struct contract *contract,
     const struct clause *from = clause_find(statement, CLAUSE_CONTRACT_FROM);
     const struct clause *accepts = clause_find(statement, CLAUSE_ACCEPTS);
     size_t older = accepts ? accepts->strings.count : 0;
-    contract->versions =
-        arena_alloc(program->arena, (older + 1) * sizeof *contract->versions);
+    contract->versions = arena_alloc(program->arena, (older + 1) * sizeof *contract->versions);
     struct schema *reader = from ? schema_load(program, from->text, from->text_span) : NULL;
     bool complete = reader != NULL;
     if (reader)
@@ -55,15 +54,14 @@ static void check_source_clauses(struct program *program, const struct statement
 {
     for (size_t i = 0; i < statement->clauses.count; i++) {
         const struct clause *clause = &statement->clauses.items[i];
-        if (!source->is_kafka &&
-            (clause->kind == CLAUSE_IDLE || clause->kind == CLAUSE_AHEAD)) {
-            struct diag *diag = diag_error(program, PC5109, clause->word,
-                                           "files have no `%s`", clause_word(clause->kind));
+        if (!source->is_kafka && (clause->kind == CLAUSE_IDLE || clause->kind == CLAUSE_AHEAD)) {
+            struct diag *diag = diag_error(program, PC5109, clause->word, "files have no `%s`",
+                                           clause_word(clause->kind));
             diag_note(diag, "it needs the clock of a broker; at the end of a file its time "
                             "moves on by itself");
             diag_help(diag, "remove the clause");
-        } else if (!source->is_kafka && (clause->kind == CLAUSE_PARTITIONS ||
-                                         clause->kind == CLAUSE_DROP_TOMBSTONES)) {
+        } else if (!source->is_kafka &&
+                   (clause->kind == CLAUSE_PARTITIONS || clause->kind == CLAUSE_DROP_TOMBSTONES)) {
             report_clause(program, clause, "this source reads files",
                           "remove it: each file is a partition, and no record is without value");
         } else if (source->format != FORMAT_CSV && source->format != FORMAT_NONE &&
@@ -91,8 +89,8 @@ bool check_topic(struct program *program, const struct clause *clause)
 {
     if (topic_name_is_good(clause->text, clause->text_bytes))
         return true;
-    struct diag *diag = diag_error(program, PC5113, clause->text_span,
-                                   "%s can't name a topic", span_text(program, clause->text_span));
+    struct diag *diag = diag_error(program, PC5113, clause->text_span, "%s can't name a topic",
+                                   span_text(program, clause->text_span));
     diag_help(diag, "1 to 249 of the characters a-z A-Z 0-9 . _ -; `pipec.` at the start is taken");
     return false;
 }
@@ -113,9 +111,9 @@ static void resolve_origin(struct program *program, const struct statement *stat
     const struct clause *partitions = clause_find(statement, CLAUSE_PARTITIONS);
     source->is_kafka = kafka != NULL || !file;
     if (!kafka && !file) {
-        struct diag *diag = diag_error(program, PC2008, statement->name.span,
-                                       "source `%s` does not say where it reads from",
-                                       statement->name.text);
+        struct diag *diag =
+            diag_error(program, PC2008, statement->name.span,
+                       "source `%s` does not say where it reads from", statement->name.text);
         diag_help(diag, "write `from kafka topic '…' partitions 6` or `from file '…'`");
         return;
     }
@@ -141,8 +139,8 @@ static void resolve_origin(struct program *program, const struct statement *stat
 static const char *format_word(enum format format)
 {
     static const char *const words[] = {
-        [FORMAT_NONE] = "none", [FORMAT_AVRO] = "avro", [FORMAT_JSON] = "json",
-        [FORMAT_JSONL] = "jsonl", [FORMAT_CSV] = "csv", [FORMAT_TEXT] = "text",
+        [FORMAT_NONE] = "none",   [FORMAT_AVRO] = "avro",      [FORMAT_JSON] = "json",
+        [FORMAT_JSONL] = "jsonl", [FORMAT_CSV] = "csv",        [FORMAT_TEXT] = "text",
         [FORMAT_BYTES] = "bytes", [FORMAT_PARQUET] = "parquet"};
     return words[format];
 }
@@ -157,10 +155,11 @@ static void resolve_format(struct program *program, const struct statement *stat
         source->format = source->is_kafka ? FORMAT_AVRO : FORMAT_NONE;
         if (source->is_kafka)
             return;
-        struct diag *diag = diag_error(program, PC5103, statement->name.span,
-                                       "source `%s` does not say the format of its files",
-                                       statement->name.text);
-        diag_help(diag, "write `format csv header`, `format jsonl`, `format avro` or `format text`");
+        struct diag *diag =
+            diag_error(program, PC5103, statement->name.span,
+                       "source `%s` does not say the format of its files", statement->name.text);
+        diag_help(diag,
+                  "write `format csv header`, `format jsonl`, `format avro` or `format text`");
         return;
     }
     source->format = clause->format;
@@ -204,9 +203,8 @@ static const struct record_type *declared_columns(struct program *program, const
     return good ? row : NULL;
 }
 
-static const struct record_type *contract_columns(struct resolver *resolver,
-                                                  struct source_def *source,
-                                                  const struct clause *clause)
+static const struct record_type *
+contract_columns(struct resolver *resolver, struct source_def *source, const struct clause *clause)
 {
     struct program *program = resolver->program;
     struct contract *contract = contract_named(resolver, clause->name);
@@ -220,10 +218,9 @@ static const struct record_type *contract_columns(struct resolver *resolver,
     for (size_t i = 0; source->format == FORMAT_CSV && i < row->field_count; i++) {
         if (!type_is_nested(row->fields[i].type))
             continue;
-        struct diag *diag = diag_error(program, PC5106, clause->span,
-                                       "csv has no place for `%s`, which is %s",
-                                       row->fields[i].name,
-                                       type_name(program, row->fields[i].type));
+        struct diag *diag =
+            diag_error(program, PC5106, clause->span, "csv has no place for `%s`, which is %s",
+                       row->fields[i].name, type_name(program, row->fields[i].type));
         diag_help(diag, "read it as `jsonl` or `avro`, or as text and take it apart");
         return NULL;
     }
@@ -253,17 +250,16 @@ static const struct record_type *resolve_payload(struct resolver *resolver,
     if (plain && contract) {
         struct diag *diag = diag_error(program, PC5105, contract->span,
                                        "`format %s` has no contract", format_word(source->format));
-        diag_help(diag, "its one column is `%s`", source->format == FORMAT_TEXT
-                                                      ? "line string"
-                                                      : "payload bytes");
+        diag_help(diag, "its one column is `%s`",
+                  source->format == FORMAT_TEXT ? "line string" : "payload bytes");
     }
     if (source->format == FORMAT_TEXT)
         return single_column(program, name, "line", TYPE_STRING);
     if (source->format == FORMAT_BYTES)
         return single_column(program, name, "payload", TYPE_BYTES);
     if (contract && columns && source->format == FORMAT_CSV) {
-        struct diag *diag = diag_error(program, PC5105, columns->word,
-                                       "the columns are given twice");
+        struct diag *diag =
+            diag_error(program, PC5105, columns->word, "the columns are given twice");
         diag_also(diag, contract->word, "by the contract");
         diag_help(diag, "keep one of the two");
         return NULL;
@@ -283,8 +279,7 @@ static void report_event_time_name(struct program *program, const struct clause 
 {
     struct diag *diag = diag_error(program, PC5108, clause->expr->span,
                                    "an event time that is computed needs a name");
-    diag_help(diag, "write `event time %s as occurred_at`",
-              span_text(program, clause->expr->span));
+    diag_help(diag, "write `event time %s as occurred_at`", span_text(program, clause->expr->span));
 }
 
 /* The stream's row: the payload with an event time that is never null. */
@@ -300,9 +295,8 @@ static const struct record_type *row_with_time(struct program *program, struct s
         source->event_time_added = true;
         source->event_time_column = (uint32_t)row->field_count;
         row_add(program, row,
-                (struct field){.name = clause->as.text,
-                               .type = clause->expr->type,
-                               .span = clause->as.span});
+                (struct field){
+                    .name = clause->as.text, .type = clause->expr->type, .span = clause->as.span});
     } else if (source->event_time_column != UINT32_MAX) {
         row->fields[source->event_time_column].nullable = false;
     }
@@ -362,8 +356,8 @@ static void resolve_time(struct program *program, struct stream *stream, struct 
                            clause_word(other->kind));
         if (!other || clause)
             continue;
-        struct diag *diag = diag_error(program, PC4003, other->word,
-                                       "`%s` needs an event time", clause_word(other->kind));
+        struct diag *diag = diag_error(program, PC4003, other->word, "`%s` needs an event time",
+                                       clause_word(other->kind));
         diag_help(diag, "write `event time COLUMN`");
         break;
     }
@@ -417,16 +411,17 @@ static void check_rejects(struct program *program, struct stream *stream)
     if (can_refuse(stream) == (stream->rejects != NULL))
         return;
     if (stream->rejects) {
-        struct diag *diag = diag_lint(program, W2004, clause_find(stream->statement, CLAUSE_REJECTS)->span,
-                                      "nothing in `%s` can be refused", stream->name.text);
+        struct diag *diag =
+            diag_lint(program, W2004, clause_find(stream->statement, CLAUSE_REJECTS)->span,
+                      "nothing in `%s` can be refused", stream->name.text);
         diag_help(diag, "remove `rejects to`");
         return;
     }
     if (clause_find(stream->statement, CLAUSE_REJECTS)) /* its name was refused */
         return;
-    struct diag *diag = diag_error(program, PC5110, stream->span,
-                                   "records of `%s` can be refused, and nothing takes them",
-                                   stream->name.text);
+    struct diag *diag =
+        diag_error(program, PC5110, stream->span,
+                   "records of `%s` can be refused, and nothing takes them", stream->name.text);
     diag_note(diag, "a record that can't be read is never lost in silence");
     diag_help(diag, "write `rejects to rejected`, and a sink for `rejected`");
 }
@@ -448,9 +443,8 @@ void resolve_source(struct resolver *resolver, struct stream *stream)
     stream->row = source->payload;
     stream->has_source_record = source->is_kafka;
     stream->info->allows_kafka = source->is_kafka;
-    stream->info->kafka_refusal =
-        arena_printf(program->arena, "`%s` reads files, which have no Kafka record",
-                     stream->name.text);
+    stream->info->kafka_refusal = arena_printf(
+        program->arena, "`%s` reads files, which have no Kafka record", stream->name.text);
     struct scope scope = {.program = program,
                           .row = source->payload,
                           .row_of = stream->name.text,

@@ -61,10 +61,9 @@ bool columns_named(struct program *program, const struct record_type *row, const
 
 static void check_reason(struct program *program, const struct clause *clause)
 {
-    static const char *const taken[] = {"undecodable",        "schema_unknown",
-                                        "no_value",           "key_mismatch",
-                                        "event_time_invalid", "event_time_ahead",
-                                        "expression_failed",  "too_old_to_dedup"};
+    static const char *const taken[] = {
+        "undecodable",        "schema_unknown",   "no_value",          "key_mismatch",
+        "event_time_invalid", "event_time_ahead", "expression_failed", "too_old_to_dedup"};
     if (clause->text_bytes == 0)
         diag_error(program, PC2020, clause->text_span, "the reason is empty");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
@@ -99,10 +98,10 @@ static void build_filter(struct builder *builder, struct clause *clause)
     if (!scope->row)
         return;
     if (step->to)
-        feed_side(builder->resolver, step->to, builder->stream,
-                  row_narrow(program, scope->row,
-                             facts_if(program, clause->expr, true, scope->facts)),
-                  clause->name.span);
+        feed_side(
+            builder->resolver, step->to, builder->stream,
+            row_narrow(program, scope->row, facts_if(program, clause->expr, true, scope->facts)),
+            clause->name.span);
     scope->facts = facts_if(program, clause->expr, kind != STEP_DIVERT, scope->facts);
     step_done(builder, step, row_narrow(program, scope->row, scope->facts));
 }
@@ -134,8 +133,8 @@ static bool check_array(struct builder *builder, struct clause *clause)
 /* Facts and partition columns survive a step that moves columns: `moved[i]` is column i's place. */
 static void move_partition(struct builder *builder, const int *moved)
 {
-    uint32_t *columns = arena_alloc(builder->program->arena,
-                                    (builder->partition_count + 1) * sizeof *columns);
+    uint32_t *columns =
+        arena_alloc(builder->program->arena, (builder->partition_count + 1) * sizeof *columns);
     for (size_t i = 0; i < builder->partition_count; i++) {
         int place = moved[builder->partition_columns[i]];
         if (place < 0)
@@ -209,9 +208,9 @@ static void check_dedup_column(struct builder *builder, const struct name *name,
                                        name->text, type_name(program, field->type));
         diag_help(diag, "keys are single values that are no floats");
     } else if (field->nullable) {
-        struct diag *diag = diag_error(program, PC4018, name->span,
-                                       "`%s` may be null, and all nulls would be one key",
-                                       name->text);
+        struct diag *diag =
+            diag_error(program, PC4018, name->span,
+                       "`%s` may be null, and all nulls would be one key", name->text);
         diag_help(diag, "write `require %s is not null else '%s_missing'` before it", name->text,
                   name->text);
     }
@@ -290,13 +289,12 @@ static bool check_corrections(struct builder *builder)
     builder->stream->info->must_keep.count = sender->info->must_keep.count;
     if (!wrong && stream->input_count == 1)
         return true;
-    struct diag *diag =
-        wrong ? diag_error(builder->program, PC4015, wrong->word,
-                           "`%s` can't act on `%s`, which sends corrections",
-                           clause_word(wrong->kind), sender->name.text)
-              : diag_error(builder->program, PC4015, stream->span,
-                           "`%s` sends corrections and can't be united with others",
-                           sender->name.text);
+    struct diag *diag = wrong ? diag_error(builder->program, PC4015, wrong->word,
+                                           "`%s` can't act on `%s`, which sends corrections",
+                                           clause_word(wrong->kind), sender->name.text)
+                              : diag_error(builder->program, PC4015, stream->span,
+                                           "`%s` sends corrections and can't be united with others",
+                                           sender->name.text);
     diag_note(diag, "a corrected row could leave the one before it standing");
     diag_help(diag, "write `emit on final` in `%s`, or filter before its window",
               sender->name.text);
@@ -329,12 +327,12 @@ static void check_time(struct builder *builder, const struct clause *clause)
     for (size_t i = 0; i < roots.count; i++) {
         const struct stream *source = roots.items[i];
         bool time = clause_find(source->statement, CLAUSE_EVENT_TIME) != NULL;
-        if (time && source->has_watermark)
+        if ((time && source->has_watermark) || source->info->failed)
             continue;
-        struct diag *diag = diag_error(program, PC4004, source->span,
-                                       "source `%s` has no %s, and `%s` needs it",
-                                       source->name.text, time ? "watermark" : "event time",
-                                       builder->stream->name.text);
+        source->info->failed = true; /* said once, however many need it */
+        struct diag *diag = diag_error(
+            program, PC4004, source->span, "source `%s` has no %s, and `%s` needs it",
+            source->name.text, time ? "watermark" : "event time", builder->stream->name.text);
         diag_also(diag, clause->word, "needs it");
         diag_help(diag, time ? "write `watermark 5s`: how long records may come out of order"
                              : "write `event time COLUMN` and `watermark 5s`");
@@ -435,9 +433,9 @@ static void report_no_rejects(struct builder *builder)
     const struct clause *clause = clause_find(stream->statement, CLAUSE_REQUIRE);
     if (!clause)
         clause = clause_find(stream->statement, CLAUSE_DEDUP);
-    struct diag *diag = diag_error(program, PC2034, clause->word,
-                                   "`%s` refuses rows, and nothing takes them",
-                                   clause_word(clause->kind));
+    struct diag *diag =
+        diag_error(program, PC2034, clause->word, "`%s` refuses rows, and nothing takes them",
+                   clause_word(clause->kind));
     diag_help(diag, "write `rejects to rejected` in this stream, and a sink for `rejected`");
 }
 

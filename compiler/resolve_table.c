@@ -12,8 +12,8 @@ void resolve_revisions(struct program *program, struct sink *sink)
     bool keeps_last = sink->kind == SINK_CLICKHOUSE || sink->kind == SINK_KAFKA;
     sink->append_revisions = append != NULL;
     if (append && !sink->from->sends_corrections) {
-        struct diag *diag = diag_error(program, PC5209, append->span,
-                                       "`%s` sends no corrections", sink->from->name.text);
+        struct diag *diag = diag_error(program, PC5209, append->span, "`%s` sends no corrections",
+                                       sink->from->name.text);
         diag_help(diag, "remove `append revisions`");
     }
     if (append || !sink->from->sends_corrections || keeps_last)
@@ -36,8 +36,8 @@ static bool upsert_is_possible(struct program *program, const struct sink *sink,
     }
     const struct clause *key = clause_find(sink->statement, CLAUSE_KEY);
     if (sink->kind == SINK_KAFKA && key) {
-        struct diag *diag = diag_error(program, PC5211, key->word,
-                                       "the key of an upsert topic is its `upsert by`");
+        struct diag *diag =
+            diag_error(program, PC5211, key->word, "the key of an upsert topic is its `upsert by`");
         diag_also(diag, clause->word, "here");
         diag_help(diag, "remove `key`");
         return false;
@@ -45,8 +45,7 @@ static bool upsert_is_possible(struct program *program, const struct sink *sink,
     return true;
 }
 
-static void resolve_version(struct program *program, struct sink *sink,
-                            const struct clause *clause)
+static void resolve_version(struct program *program, struct sink *sink, const struct clause *clause)
 {
     const struct record_type *row = sink->from->row;
     if (sink->kind == SINK_KAFKA && clause->as.text) {
@@ -58,8 +57,8 @@ static void resolve_version(struct program *program, struct sink *sink,
     if (sink->kind != SINK_CLICKHOUSE)
         return;
     if (!clause->as.text) {
-        struct diag *diag = diag_error(program, PC5210, clause->span,
-                                       "an upsert into ClickHouse needs a version");
+        struct diag *diag =
+            diag_error(program, PC5210, clause->span, "an upsert into ClickHouse needs a version");
         diag_help(diag, "write `version COLUMN`: the row with the greatest one is kept");
         return;
     }
@@ -89,9 +88,9 @@ void resolve_upsert(struct program *program, struct sink *sink)
         if (!row->fields[sink->upsert_columns[i]].nullable)
             continue;
         const struct name *name = &clause->names.items[i];
-        struct diag *diag = diag_error(program, PC4018, name->span,
-                                       "`%s` may be null, and all nulls would be one key",
-                                       name->text);
+        struct diag *diag =
+            diag_error(program, PC4018, name->span,
+                       "`%s` may be null, and all nulls would be one key", name->text);
         diag_help(diag, "write `require %s is not null else '%s_missing'` in a stream before it",
                   name->text, name->text);
     }
@@ -120,8 +119,8 @@ static const char *transform_misfit(const struct transform *transform, const str
 {
     const char *name = transform->function.text;
     bool instant = type_is_instant(type);
-    bool calendar = strcmp(name, "day") == 0 || strcmp(name, "month") == 0 ||
-                    strcmp(name, "year") == 0;
+    bool calendar =
+        strcmp(name, "day") == 0 || strcmp(name, "month") == 0 || strcmp(name, "year") == 0;
     if (calendar)
         return instant || type->kind == TYPE_DATE ? NULL : "an instant or a date";
     if (strcmp(name, "minute") == 0 || strcmp(name, "hour") == 0)
@@ -168,9 +167,8 @@ static void check_transform(struct program *program, const struct sink *sink,
     bool counts = strcmp(name, "bucket") == 0 || strcmp(name, "truncate") == 0;
     if (counts != transform->has_argument ||
         (counts && (transform->argument < 1 || transform->argument > INT32_MAX))) {
-        struct diag *diag =
-            diag_error(program, PC5214, transform->span, "`%s` takes %s", name,
-                       counts ? "a number above 0 and a column" : "only a column");
+        struct diag *diag = diag_error(program, PC5214, transform->span, "`%s` takes %s", name,
+                                       counts ? "a number above 0 and a column" : "only a column");
         diag_help(diag, counts ? "write `%s(16, %s)`" : "write `%s(%s)`", name,
                   transform->column.text);
         return;
@@ -196,8 +194,8 @@ static void check_rollup_argument(struct program *program, const struct aggregat
     const struct expr *arg = aggregate->arg;
     bool order = aggregate->kind == AGG_FIRST || aggregate->kind == AGG_LAST;
     if (order) {
-        struct diag *diag = diag_error(program, PC5218, aggregate->span,
-                                       "a rollup has no order of events");
+        struct diag *diag =
+            diag_error(program, PC5218, aggregate->span, "a rollup has no order of events");
         diag_help(diag, "write `min_by(x, time)` or `max_by(x, time)`");
         return;
     }
@@ -207,6 +205,26 @@ static void check_rollup_argument(struct program *program, const struct aggregat
     struct diag *diag =
         diag_error(program, PC5218, arg->span, "a rollup aggregates columns as they are");
     diag_help(diag, "compute it in the stream before the sink: `select *, … as x`");
+}
+
+/* The columns of a rollup: transforms by function or column, then the aggregates. */
+static void check_rollup_names(struct program *program, const struct rollup *rollup)
+{
+    struct record_type *row =
+        row_new(program, rollup->table, rollup->transforms->count + rollup->aggregate_count);
+    for (size_t i = 0; i < rollup->transforms->count; i++) {
+        const struct transform *transform = &rollup->transforms->items[i];
+        const char *function = transform->function.text;
+        row_add(program, row,
+                (struct field){.name = function ? function : transform->column.text,
+                               .type = type_simple(TYPE_NULL),
+                               .span = transform->span});
+    }
+    for (size_t i = 0; i < rollup->aggregate_count; i++)
+        row_add(program, row,
+                (struct field){.name = rollup->aggregates[i].name,
+                               .type = rollup->aggregates[i].type,
+                               .span = rollup->aggregates[i].span});
 }
 
 static void resolve_rollup(struct program *program, struct sink *sink, const struct clause *clause,
@@ -226,12 +244,9 @@ static void resolve_rollup(struct program *program, struct sink *sink, const str
         if (!check_aggregate(&scope, &clause->items.items[i], aggregate))
             continue;
         check_rollup_argument(program, aggregate);
-        for (size_t j = 0; j < rollup->aggregate_count; j++)
-            if (rollup->aggregates[j].name == aggregate->name)
-                diag_error(program, PC2011, aggregate->span, "there is already a column `%s`",
-                           aggregate->name);
         rollup->aggregate_count++;
     }
+    check_rollup_names(program, rollup);
     if (!sink->from->sends_corrections && sink->upsert_count == 0)
         return;
     struct diag *diag = diag_error(program, PC5212, clause->word,
@@ -272,9 +287,9 @@ static void check_column_names(struct program *program, const struct sink *sink)
     const struct record_type *row = sink->from->row;
     for (size_t i = 0; i < row->field_count; i++)
         if (strncmp(row->fields[i].name, "_pipe_", 6) == 0) {
-            struct diag *diag = diag_error(program, PC5217, sink->span,
-                                           "the table would have a column `%s`",
-                                           row->fields[i].name);
+            struct diag *diag =
+                diag_error(program, PC5217, sink->span, "the table would have a column `%s`",
+                           row->fields[i].name);
             diag_note(diag, "names that begin with _pipe_ are the connector's own");
             diag_help(diag, "give it another name with `select`");
         }
@@ -322,8 +337,7 @@ static bool same_target(const struct sink *a, const struct sink *b)
     return strcmp(a->target, b->target) == 0;
 }
 
-static void check_pair(struct program *program, const struct sink *first,
-                       const struct sink *second)
+static void check_pair(struct program *program, const struct sink *first, const struct sink *second)
 {
     bool clash = same_target(first, second);
     const char *table = second->target;
@@ -349,17 +363,21 @@ static void check_pair(struct program *program, const struct sink *first,
     diag_help(diag, "unite the streams (`stream both from a, b;`) or write to two places");
 }
 
-static void check_topic_loop(struct program *program, const struct sink *sink)
+static void check_loop(struct program *program, const struct sink *sink)
 {
+    bool topic = sink->kind == SINK_KAFKA;
     for (size_t i = 0; i < program->streams.count; i++) {
         const struct stream *stream = program->streams.items[i];
-        if (stream->kind != STREAM_SOURCE || !stream->source || !stream->source->topic ||
-            strcmp(stream->source->topic, sink->target) != 0)
+        if (stream->kind != STREAM_SOURCE || !stream->source)
             continue;
-        struct diag *diag = diag_error(program, PC5112, sink->span,
-                                       "topic '%s' is both read and written", sink->target);
+        const char *read = topic ? stream->source->topic : stream->source->path;
+        if (!read || strcmp(read, sink->target) != 0)
+            continue;
+        struct diag *diag =
+            diag_error(program, PC5112, sink->span, "%s '%s' is both read and written",
+                       topic ? "topic" : "file", sink->target);
         diag_also(diag, stream->span, "read here");
-        diag_help(diag, "write to another topic: this pipeline would feed itself");
+        diag_help(diag, "write to another: this pipeline would feed itself");
     }
 }
 
@@ -370,7 +388,7 @@ void check_sinks_together(struct resolver *resolver)
         const struct sink *second = program->sinks.items[i];
         for (size_t j = 0; j < i; j++)
             check_pair(program, program->sinks.items[j], second);
-        if (second->kind == SINK_KAFKA && second->target)
-            check_topic_loop(program, second);
+        if ((second->kind == SINK_KAFKA || second->kind == SINK_FILE) && second->target)
+            check_loop(program, second);
     }
 }

@@ -69,8 +69,8 @@ static void check_complete(struct program *program, const struct constant *row,
         if (field->nullable || field->has_default || has_name(row, field->name) ||
             (plain && i == source->event_time_column))
             continue;
-        struct diag *diag = diag_error(program, PC2028, row->span, "this row lacks `%s`",
-                                       field->name);
+        struct diag *diag =
+            diag_error(program, PC2028, row->span, "this row lacks `%s`", field->name);
         diag_help(diag, "it is %s and has no default: write `%s: …`",
                   type_name(program, field->type), field->name);
     }
@@ -82,9 +82,9 @@ static void check_given(struct program *program, const struct test_given *given)
     if (!stream)
         return;
     if (stream->kind != STREAM_SOURCE) {
-        struct diag *diag = diag_error(program, PC2026, given->source.span,
-                                       "rows are given to a source, and `%s` is none",
-                                       stream->name.text);
+        struct diag *diag =
+            diag_error(program, PC2026, given->source.span,
+                       "rows are given to a source, and `%s` is none", stream->name.text);
         diag_also(diag, stream->span, "defined here");
         return;
     }

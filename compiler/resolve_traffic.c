@@ -21,8 +21,8 @@ static void check_range(struct program *program, int64_t low_ms, int64_t high_ms
     if (!check_duration(program, low_ms, true, at, what) ||
         !check_duration(program, high_ms, true, at, what) || low_ms <= high_ms)
         return;
-    struct diag *diag = diag_error(program, PC2035, at, "%s: the first is longer than the second",
-                                   what);
+    struct diag *diag =
+        diag_error(program, PC2035, at, "%s: the first is longer than the second", what);
     diag_help(diag, "write the shorter one first: `1s..20s`");
 }
 
@@ -54,8 +54,8 @@ static void check_targets(struct program *program, const struct traffic_step *st
         for (size_t j = 0; j < i; j++) {
             const struct step_target *other = &step->targets.items[j];
             if (other->is_end != target->is_end ||
-                (!target->is_end && !same_text(other->text, other->text_bytes, target->text,
-                                               target->text_bytes)))
+                (!target->is_end &&
+                 !same_text(other->text, other->text_bytes, target->text, target->text_bytes)))
                 continue;
             struct diag *diag =
                 diag_error(program, PC2033, target->span, "this step is listed twice");
@@ -85,8 +85,7 @@ static void check_steps(struct program *program, const struct clause *clause,
             const struct traffic_step *other = &clause->steps.items[j];
             if (!same_text(other->text, other->text_bytes, step->text, step->text_bytes))
                 continue;
-            struct diag *diag = diag_error(program, PC2033, step->span,
-                                           "this step has two lines");
+            struct diag *diag = diag_error(program, PC2033, step->span, "this step has two lines");
             diag_also(diag, other->span, "the other");
         }
     }
@@ -97,8 +96,9 @@ static void check_steps(struct program *program, const struct clause *clause,
 static void report_generator(struct program *program, const struct generator *generator,
                              const struct field *field, const char *makes)
 {
-    struct diag *diag = diag_error(program, PC2031, generator->span, "`%s` is %s, and this makes %s",
-                                   field->name, type_name(program, field->type), makes);
+    struct diag *diag =
+        diag_error(program, PC2031, generator->span, "`%s` is %s, and this makes %s", field->name,
+                   type_name(program, field->type), makes);
     diag_help(diag, "`pick 'a', 'b'` works for every type");
 }
 
@@ -157,7 +157,7 @@ static void check_generator(struct program *program, const struct generator *gen
     case GEN_UNIQUE:
     case GEN_SESSION:
         if (!makes_names(field->type))
-            report_generator(program, generator, field, "names and numbers");
+            report_generator(program, generator, field, "UUIDs and integers");
         break;
     case GEN_UNIFORM:
     case GEN_TEXT:
@@ -173,8 +173,8 @@ static void check_generator(struct program *program, const struct generator *gen
         break;
     }
     if (in_session && !sessions) {
-        struct diag *diag = diag_error(program, PC2031, generator->span,
-                                       "this traffic has no sessions");
+        struct diag *diag =
+            diag_error(program, PC2031, generator->span, "this traffic has no sessions");
         diag_help(diag, "write `session 30s..10m pause 1s..20s`");
     }
     if (!generator->has_null)
@@ -210,14 +210,14 @@ static void check_field(struct program *program, const struct statement *stateme
         const struct clause *other = &statement->clauses.items[i];
         if (other->kind != CLAUSE_FIELD || !same_path(&other->path, &clause->path))
             continue;
-        struct diag *diag = diag_error(program, PC2007, clause->span, "`%s` is filled twice",
-                                       field->name);
+        struct diag *diag =
+            diag_error(program, PC2007, clause->span, "`%s` is filled twice", field->name);
         diag_also(diag, other->span, "first here");
         return;
     }
     if (steps && clause->path.count == 1 && steps->name.text == clause->path.items[0].text) {
-        struct diag *diag = diag_error(program, PC2007, clause->span,
-                                       "`%s` is filled by `steps`", field->name);
+        struct diag *diag =
+            diag_error(program, PC2007, clause->span, "`%s` is filled by `steps`", field->name);
         diag_also(diag, steps->word, "here");
         return;
     }
@@ -225,9 +225,9 @@ static void check_field(struct program *program, const struct statement *stateme
                    def->event_time_column != UINT32_MAX &&
                    field == &def->payload->fields[def->event_time_column];
     if (is_time) {
-        struct diag *diag = diag_error(program, PC2007, clause->span,
-                                       "`%s` is the event time: it gets the time the event is due",
-                                       field->name);
+        struct diag *diag =
+            diag_error(program, PC2007, clause->span,
+                       "`%s` is the event time: it gets the time the event is due", field->name);
         diag_help(diag, "remove this line; `fault out of order` and `fault late` vary it");
         return;
     }
@@ -279,8 +279,7 @@ static void check_filled(struct program *program, const struct statement *statem
             text = arena_printf(program->arena, "%s.%s", text, path.items[j].text);
         struct diag *diag = diag_error(program, PC2030, statement->name.span,
                                        "traffic `%s` does not fill `%s`, which is %s",
-                                       statement->name.text, text,
-                                       type_name(program, field->type));
+                                       statement->name.text, text, type_name(program, field->type));
         diag_help(diag, "write a line `field %s …`", text);
     }
 }
@@ -309,21 +308,21 @@ static void check_fault_effect(struct program *program, const struct fault *faul
     int64_t grace_ms = def->watermark_ms;
     if (fault->kind == FAULT_OUT_OF_ORDER && fault->high_ms > grace_ms) {
         struct diag *diag = diag_lint(program, W2005, fault->span,
-                                      "some of these will be late: the watermark waits %lld ms",
-                                      (long long)grace_ms);
+                                      "some of these will be late: the watermark waits %s",
+                                      duration_text(program, grace_ms));
         diag_help(diag, "keep it within the watermark; `fault late` makes late records");
     }
     grace_ms += lateness_behind(source, 0);
     if (fault->kind == FAULT_LATE && fault->low_ms <= grace_ms) {
         struct diag *diag = diag_lint(program, W2005, fault->span,
-                                      "some of these will not be late: windows wait %lld ms",
-                                      (long long)grace_ms);
+                                      "some of these will not be late: windows wait %s",
+                                      duration_text(program, grace_ms));
         diag_help(diag, "begin beyond watermark and lateness");
     }
     if (fault->kind == FAULT_AHEAD && def->is_kafka && fault->low_ms <= def->ahead_ms) {
         struct diag *diag = diag_lint(program, W2005, fault->span,
-                                      "some of these will be taken: up to %lld ms ahead is allowed",
-                                      (long long)def->ahead_ms);
+                                      "some of these will be taken: up to %s ahead is allowed",
+                                      duration_text(program, def->ahead_ms));
         diag_help(diag, "begin beyond `ahead`");
     }
 }
@@ -371,9 +370,9 @@ void resolve_traffic(struct resolver *resolver, const struct statement *statemen
     if (!source)
         return;
     if (source->kind != STREAM_SOURCE) {
-        struct diag *diag = diag_error(program, PC2026, statement->from.items[0].span,
-                                       "traffic goes into a source, and `%s` is none",
-                                       source->name.text);
+        struct diag *diag =
+            diag_error(program, PC2026, statement->from.items[0].span,
+                       "traffic goes into a source, and `%s` is none", source->name.text);
         diag_also(diag, source->span, "defined here");
         return;
     }

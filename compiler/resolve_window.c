@@ -10,9 +10,9 @@ bool check_duration(struct program *program, int64_t ms, bool zero_too, struct s
     int64_t limit_ms = (int64_t)MAX_DURATION_DAYS * 86400000;
     if (ms <= limit_ms && (ms > 0 || (ms == 0 && zero_too)))
         return true;
-    struct diag *diag = diag_error(program, PC4012, at, "%s must be %s%d days", what,
-                                   zero_too ? "at most " : "above 0 and at most ",
-                                   MAX_DURATION_DAYS);
+    struct diag *diag =
+        diag_error(program, PC4012, at, "%s must be %s%d days", what,
+                   zero_too ? "at most " : "above 0 and at most ", MAX_DURATION_DAYS);
     if (ms > limit_ms)
         diag_help(diag, "state of such an age would never be freed");
     return false;
@@ -50,9 +50,9 @@ static bool check_parts(struct builder *builder)
         const struct clause *part = find(builder, parts[i]);
         if (!part)
             continue;
-        struct diag *diag = diag_error(program, PC4022, part->word,
-                                       "`%s` belongs to a window, and `%s` has none",
-                                       clause_word(part->kind), builder->stream->name.text);
+        struct diag *diag =
+            diag_error(program, PC4022, part->word, "`%s` belongs to a window, and `%s` has none",
+                       clause_word(part->kind), builder->stream->name.text);
         diag_help(diag, "remove it, or write a `window` and an `aggregate` clause");
         return false;
     }
@@ -76,13 +76,13 @@ static void check_session(struct builder *builder, const struct clause *clause, 
     step->gap_ms = clause->duration_ms;
     step->max_ms = clause->has_second ? clause->second_ms : 0;
     if (clause->has_second && step->max_ms < step->gap_ms) {
-        struct diag *diag = diag_error(program, PC4021, clause->span,
-                                       "`max` is shorter than `gap`");
+        struct diag *diag =
+            diag_error(program, PC4021, clause->span, "`max` is shorter than `gap`");
         diag_help(diag, "a session of one record is already as long as the gap");
     }
     if (emit && emit->emit == EMIT_UPDATE) {
-        struct diag *diag = diag_error(program, PC4008, emit->span,
-                                       "sessions have no `emit on update`");
+        struct diag *diag =
+            diag_error(program, PC4008, emit->span, "sessions have no `emit on update`");
         diag_note(diag, "when two sessions merge, the rows of both would have to be taken back");
         diag_help(diag, "write `emit on close`");
     } else if (lateness && lateness->duration_ms > 0 && emit && emit->emit == EMIT_CLOSE) {
@@ -110,8 +110,8 @@ static void resolve_window_kind(struct builder *builder, struct step *step)
         step->every_ms = clause->second_ms;
         bool good = check_duration(program, step->every_ms, false, clause->span, "`every`");
         if (good && step->every_ms > step->size_ms) {
-            struct diag *diag = diag_error(program, PC4011, clause->span,
-                                           "`every` is longer than the window");
+            struct diag *diag =
+                diag_error(program, PC4011, clause->span, "`every` is longer than the window");
             diag_note(diag, "records between two windows would be in none");
             diag_help(diag, "make `every` at most the size of the window");
         }
@@ -174,8 +174,8 @@ static void resolve_emission(struct builder *builder, struct step *step)
     struct program *program = builder->program;
     const struct clause *clause = find(builder, CLAUSE_EMIT);
     const struct clause *lateness = find(builder, CLAUSE_LATENESS);
-    if (lateness && check_duration(program, lateness->duration_ms, true, lateness->span,
-                                   "`lateness`"))
+    if (lateness &&
+        check_duration(program, lateness->duration_ms, true, lateness->span, "`lateness`"))
         step->lateness_ms = lateness->duration_ms;
     if (!clause) {
         struct diag *diag = diag_error(program, PC4007, step->clause->word,
@@ -241,10 +241,10 @@ static void feed_late(struct builder *builder, const struct step *step)
     struct record_type *row = row_new(program, step->late->name.text, input->field_count + 3);
     memcpy(row->fields, input->fields, input->field_count * sizeof *row->fields);
     row->field_count = input->field_count;
-    bool good = row_add(program, row,
-                        made(program, "late_for", type_simple(TYPE_STRING), false, at)) &&
-                row_add(program, row, made(program, "window_end", time, false, at)) &&
-                row_add(program, row, made(program, "watermark", time, false, at));
+    bool good =
+        row_add(program, row, made(program, "late_for", type_simple(TYPE_STRING), false, at)) &&
+        row_add(program, row, made(program, "window_end", time, false, at)) &&
+        row_add(program, row, made(program, "watermark", time, false, at));
     feed_side(builder->resolver, step->late, builder->stream, good ? row : NULL, at);
 }
 
@@ -254,8 +254,8 @@ static const struct record_type *window_row(struct builder *builder, const struc
     const struct record_type *input = builder->scope.row;
     const struct type *time = builder->stream->event_time_type;
     struct span at = step->clause->word;
-    struct record_type *row = row_new(program, builder->stream->name.text,
-                                      step->key_count + step->aggregate_count + 3);
+    struct record_type *row =
+        row_new(program, builder->stream->name.text, step->key_count + step->aggregate_count + 3);
     bool good = row_add(program, row, made(program, "window_start", time, false, at)) &&
                 row_add(program, row, made(program, "window_end", time, false, at));
     const struct clause *group = find(builder, CLAUSE_GROUP);
@@ -268,13 +268,13 @@ static const struct record_type *window_row(struct builder *builder, const struc
     }
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
-        good &= row_add(program, row,
-                        made(program, aggregate->name, aggregate->type, aggregate->nullable,
-                             aggregate->span));
+        good &= row_add(
+            program, row,
+            made(program, aggregate->name, aggregate->type, aggregate->nullable, aggregate->span));
     }
     if (step->sends_corrections)
-        good &= row_add(program, row,
-                        made(program, "revision", type_simple(TYPE_INT32), false, at));
+        good &=
+            row_add(program, row, made(program, "revision", type_simple(TYPE_INT32), false, at));
     return good ? row : NULL;
 }
 
@@ -338,8 +338,8 @@ void build_window(struct builder *builder)
                         "are open would depend on how partitions interleave");
         diag_help(diag, "group by the source's `key`, or leave `max` out");
     }
-    bool known = builder->scope.row && builder->stream->event_time_type &&
-                 !builder->stream->info->failed;
+    bool known =
+        builder->scope.row && builder->stream->event_time_type && !builder->stream->info->failed;
     if (known && step->late)
         feed_late(builder, step);
     const struct record_type *row = known ? window_row(builder, step) : NULL;
@@ -360,13 +360,13 @@ static void check_ttl(struct program *program, const struct stream *window,
             return;
         if (step->kind != STEP_DEDUP || step->ttl_ms >= needed_ms)
             continue;
-        struct diag *diag = diag_error(program, PC4014, step->clause->span,
-                                       "`%s` forgets before `%s` is done", above->name.text,
-                                       window->name.text);
-        diag_also(diag, window_step->clause->span, "takes records up to %lld ms old",
-                  (long long)needed_ms);
-        diag_help(diag, "remember for at least watermark + lateness: `within %llds`",
-                  (long long)((needed_ms + 999) / 1000));
+        struct diag *diag =
+            diag_error(program, PC4014, step->clause->span, "`%s` forgets before `%s` is done",
+                       above->name.text, window->name.text);
+        diag_also(diag, window_step->clause->span, "takes records up to %s old",
+                  duration_text(program, needed_ms));
+        diag_help(diag, "remember for at least watermark + lateness: `within %s`",
+                  duration_text(program, needed_ms));
         return;
     }
     for (size_t i = 0; i < above->input_count; i++)

@@ -196,12 +196,23 @@ const struct type *type_decimal(struct program *program, unsigned precision, uns
 static const char *type_alias(const char *name)
 {
     static const char *const aliases[][2] = {
-        {"int", "int32"},          {"integer", "int32"},           {"bigint", "int64"},
-        {"long", "int64"},         {"smallint", "int32"},          {"double", "float64"},
-        {"float", "float64"},      {"real", "float32"},            {"text", "string"},
-        {"varchar", "string"},     {"char", "string"},             {"boolean", "bool"},
-        {"timestamp", "timestamp_ms"}, {"datetime", "timestamp_ms"}, {"numeric", "decimal(12,2)"},
-        {"binary", "bytes"},       {"blob", "bytes"},
+        {"int", "int32"},
+        {"integer", "int32"},
+        {"bigint", "int64"},
+        {"long", "int64"},
+        {"smallint", "int32"},
+        {"double", "float64"},
+        {"float", "float64"},
+        {"real", "float32"},
+        {"text", "string"},
+        {"varchar", "string"},
+        {"char", "string"},
+        {"boolean", "bool"},
+        {"timestamp", "timestamp_ms"},
+        {"datetime", "timestamp_ms"},
+        {"numeric", "decimal(12,2)"},
+        {"binary", "bytes"},
+        {"blob", "bytes"},
     };
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcasecmp(aliases[i][0], name) == 0)
@@ -213,8 +224,8 @@ static const struct type *decimal_named(struct program *program, struct name nam
                                         const unsigned *args)
 {
     if (arg_count != 2) {
-        struct diag *diag = diag_error(program, PC3008, name.span,
-                                       "`decimal` needs a precision and a scale");
+        struct diag *diag =
+            diag_error(program, PC3008, name.span, "`decimal` needs a precision and a scale");
         diag_help(diag, "write `decimal(12,2)`: 12 digits, 2 of them behind the point");
         return NULL;
     }
@@ -231,9 +242,9 @@ const struct type *type_from_name(struct program *program, struct name name, int
                                   const unsigned *args)
 {
     static const enum type_kind kinds[] = {
-        TYPE_BOOL,   TYPE_INT32, TYPE_INT64, TYPE_FLOAT32, TYPE_FLOAT64,      TYPE_DECIMAL,
-        TYPE_STRING, TYPE_UUID,  TYPE_BYTES, TYPE_DATE,    TYPE_TIMESTAMP_MS, TYPE_TIMESTAMP_US,
-        TYPE_DURATION};
+        TYPE_BOOL,         TYPE_INT32,        TYPE_INT64,   TYPE_FLOAT32, TYPE_FLOAT64,
+        TYPE_DECIMAL,      TYPE_STRING,       TYPE_UUID,    TYPE_BYTES,   TYPE_DATE,
+        TYPE_TIMESTAMP_MS, TYPE_TIMESTAMP_US, TYPE_DURATION};
     const char *known[sizeof kinds / sizeof *kinds];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         known[i] = simple_names[kinds[i]];
@@ -249,8 +260,7 @@ const struct type *type_from_name(struct program *program, struct name name, int
         }
         return type_simple(kinds[i]);
     }
-    struct diag *diag =
-        diag_error(program, PC3007, name.span, "there is no type `%s`", name.text);
+    struct diag *diag = diag_error(program, PC3007, name.span, "there is no type `%s`", name.text);
     const char *meant = type_alias(name.text);
     if (!meant)
         meant = nearest_name(name.text, known, sizeof kinds / sizeof *kinds);

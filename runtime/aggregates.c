@@ -1,12 +1,14 @@
 /*
- * aggregates.c: accumulators that are plain, or own a few bytes: counts, sums, extremes, first, last.
+ * aggregates.c: accumulators that are plain, or own a few bytes: counts, sums, extremes, first,
+ * last.
  */
 #include <stdlib.h>
 
 #include "pipe.h"
 #include "aggregates_state.h"
 
-/* --- Counts and sums ---------------------------------------------------------------------------- */
+/* --- Counts and sums ----------------------------------------------------------------------------
+ */
 
 void pipe_count_save(const struct pipe_count *acc, struct pipe_buf *out)
 {
@@ -89,7 +91,8 @@ bool pipe_avg_decimal_finish(const struct pipe_avg_decimal *acc, unsigned scale,
     return true;
 }
 
-/* --- Extremes of numbers ------------------------------------------------------------------------ */
+/* --- Extremes of numbers ------------------------------------------------------------------------
+ */
 
 #define EXTREME_STATE(name, suffix)                                                                \
     void pipe_##name##_save(const struct pipe_##name *acc, struct pipe_buf *out)                   \
@@ -110,7 +113,8 @@ EXTREME_STATE(max_float, double)
 EXTREME_STATE(min_decimal, i128)
 EXTREME_STATE(max_decimal, i128)
 
-/* --- Owned bytes -------------------------------------------------------------------------------- */
+/* --- Owned bytes --------------------------------------------------------------------------------
+ */
 
 void pipe_owned_set(struct pipe_owned *owned, struct pipe_str bytes)
 {
@@ -152,7 +156,8 @@ static bool finish_owned(bool has, const struct pipe_owned *owned, struct pipe_s
     return true;
 }
 
-/* --- Extremes of bytes -------------------------------------------------------------------------- */
+/* --- Extremes of bytes --------------------------------------------------------------------------
+ */
 
 #define EXTREME_BYTES(name, better)                                                                \
     void pipe_##name##_update(struct pipe_##name *acc, struct pipe_str value)                      \
@@ -187,7 +192,8 @@ static bool finish_owned(bool has, const struct pipe_owned *owned, struct pipe_s
 EXTREME_BYTES(min_bytes, <)
 EXTREME_BYTES(max_bytes, >)
 
-/* --- First and last ----------------------------------------------------------------------------- */
+/* --- First and last -----------------------------------------------------------------------------
+ */
 
 struct pipe_position pipe_position_of(const struct pipe_record *record)
 {
@@ -262,7 +268,8 @@ static bool get_position(struct pipe_reader *in, struct pipe_position *at)
 POSITIONED(first, <)
 POSITIONED(last, >)
 
-/* --- min_by and max_by -------------------------------------------------------------------------- */
+/* --- min_by and max_by --------------------------------------------------------------------------
+ */
 
 size_t pipe_order_int(uint8_t *to, int64_t value)
 {

@@ -1,6 +1,6 @@
 /*
- * aggregates.h: the accumulators of windows and sessions. A generated accumulator is a struct of these;
- * what runs once a record is inline.
+ * aggregates.h: the accumulators of windows and sessions. A generated accumulator is a struct of
+ * these; what runs once a record is inline.
  *
  * Every aggregate X has
  *     init(acc)            all zero bytes are an empty one, so this only clears
@@ -9,12 +9,11 @@
  *     save(acc, buf)       canonical: equal contents give equal bytes, however they came together
  *     load(acc, reader)    into an empty one; false: malformed, acc may be dropped
  *     drop(acc)            frees what hangs off it; init before it is used again
- *     finish(acc, …, out, is_null)   false: the total is beyond the column's type, and the row is to be
- *                          rejected. is_null (NULL where the column is not nullable) is set if there was
- *                          no value; *out is then zero or empty.
- * Results depend neither on the order of updates nor on how merges are grouped. An accumulator is moved
- * by memcpy: nothing points into it. `plain` ones own no memory; copying their bytes copies them.
- * They hold __int128: 16 byte alignment.
+ *     finish(acc, …, out, is_null)   false: the total is beyond the column's type, and the row is
+ * to be rejected. is_null (NULL where the column is not nullable) is set if there was no value;
+ * *out is then zero or empty. Results depend neither on the order of updates nor on how merges are
+ * grouped. An accumulator is moved by memcpy: nothing points into it. `plain` ones own no memory;
+ * copying their bytes copies them. They hold __int128: 16 byte alignment.
  *
  *     call                     type                          plain
  *     count(), count_if(e)     pipe_count                    yes
@@ -66,9 +65,9 @@ static inline bool pipe_aggregate_none(bool none, bool *is_null)
     return none;
 }
 
-/* --- count: count() and count_if(e) call update for the rows that count; count(x) if x is not null.
- *     pipe_count_update(&acc->events);
- *     pipe_count_finish(&acc->events, &row.events, NULL); ------------------------------------------ */
+/* --- count: count() and count_if(e) call update for the rows that count; count(x) if x is not
+ * null. pipe_count_update(&acc->events); pipe_count_finish(&acc->events, &row.events, NULL);
+ * ------------------------------------------ */
 
 struct pipe_count {
     uint64_t n;
@@ -92,7 +91,8 @@ static inline bool pipe_count_finish(const struct pipe_count *acc, int64_t *out,
 
 /* --- sum of int32 or int64, exact in 128 bits; the range of int64 is tested at the end.
  *     pipe_sum_int_update(&acc->cents, row->cents);
- *     if (!pipe_sum_int_finish(&acc->cents, &out.cents, &out.cents_null)) reject; ------------------- */
+ *     if (!pipe_sum_int_finish(&acc->cents, &out.cents, &out.cents_null)) reject;
+ * ------------------- */
 
 struct pipe_sum_int {
     pipe_decimal total;
@@ -118,7 +118,8 @@ static inline bool pipe_sum_int_finish(const struct pipe_sum_int *acc, int64_t *
 }
 
 /* --- avg of int32 or int64: the exact sum over the count, rounded once.
- *     pipe_avg_int_finish(&acc->price, &out.price, &out.price_null); ------------------------------ */
+ *     pipe_avg_int_finish(&acc->price, &out.price, &out.price_null); ------------------------------
+ */
 
 struct pipe_avg_int {
     struct pipe_sum_int sum;
@@ -135,7 +136,8 @@ static inline void pipe_avg_int_merge(struct pipe_avg_int *into, const struct pi
 }
 bool pipe_avg_int_finish(const struct pipe_avg_int *acc, double *out, bool *is_null);
 
-/* --- sum of decimals of one scale, exact in 256 bits; 38 digits are tested at the end. -------------- */
+/* --- sum of decimals of one scale, exact in 256 bits; 38 digits are tested at the end.
+ * -------------- */
 
 struct pipe_sum_decimal {
     struct pipe_sum256 total;
@@ -156,7 +158,8 @@ static inline void pipe_sum_decimal_merge(struct pipe_sum_decimal *into,
 }
 bool pipe_sum_decimal_finish(const struct pipe_sum_decimal *acc, pipe_decimal *out, bool *is_null);
 
-/* --- avg of decimals: pipe_avg_decimal_finish(&acc->price, 2, &out.price, NULL); scale of the input -- */
+/* --- avg of decimals: pipe_avg_decimal_finish(&acc->price, 2, &out.price, NULL); scale of the
+ * input -- */
 
 struct pipe_avg_decimal {
     struct pipe_sum_decimal sum;
@@ -176,9 +179,10 @@ bool pipe_avg_decimal_finish(const struct pipe_avg_decimal *acc, unsigned scale,
                              bool *is_null);
 
 /* --- sum of floats (float32 is widened by the caller), exact and rounded once; -0 is 0.
- * Fixed point of 256 bits with 128 behind the point takes values from 2^-76 up to 2^63 and smaller ones
- * with few digits; the first value beyond that moves the sum into one of 2240 bits that takes every
- * double. Values are finite. ------------------------------------------------------------------------ */
+ * Fixed point of 256 bits with 128 behind the point takes values from 2^-76 up to 2^63 and smaller
+ * ones with few digits; the first value beyond that moves the sum into one of 2240 bits that takes
+ * every double. Values are finite.
+ * ------------------------------------------------------------------------ */
 
 #define PIPE_WIDE_LIMBS 35           /* 64 bits each, two's complement */
 #define PIPE_WIDE_LOWEST_BIT (-1088) /* the exponent of bit 0 */
@@ -232,7 +236,8 @@ bool pipe_avg_float_finish(const struct pipe_avg_float *acc, double *out, bool *
 
 /* --- min and max of numbers.
  *     pipe_max_int_update(&acc->newest, row->occurred_at);
- *     pipe_max_int_finish(&acc->newest, &newest, &out.newest_null);   (int64_t newest) -------------- */
+ *     pipe_max_int_finish(&acc->newest, &newest, &out.newest_null);   (int64_t newest)
+ * -------------- */
 
 #define PIPE_EXTREME(name, type, clean, better)                                                    \
     struct pipe_##name {                                                                           \
@@ -267,7 +272,8 @@ PIPE_EXTREME(min_decimal, pipe_decimal, , <)
 PIPE_EXTREME(max_decimal, pipe_decimal, , >)
 #undef PIPE_EXTREME
 
-/* --- A few bytes owned by an accumulator: short ones inside, longer ones on the heap ---------------- */
+/* --- A few bytes owned by an accumulator: short ones inside, longer ones on the heap
+ * ---------------- */
 
 #define PIPE_OWNED_INSIDE 16
 struct pipe_owned {
@@ -287,7 +293,8 @@ void pipe_owned_free(struct pipe_owned *owned); /* empty afterwards */
 
 /* --- min and max of string, uuid and bytes, by bytes.
  *     pipe_min_bytes_update(&acc->first_url, row->url);
- *     pipe_min_bytes_finish(&acc->first_url, &out.first_url, NULL);   borrowed from acc ------------- */
+ *     pipe_min_bytes_finish(&acc->first_url, &out.first_url, NULL);   borrowed from acc
+ * ------------- */
 
 struct pipe_min_bytes {
     struct pipe_owned value;
@@ -305,13 +312,13 @@ PIPE_AGGREGATE_OWNING(max_bytes)
 void pipe_max_bytes_update(struct pipe_max_bytes *acc, struct pipe_str value);
 bool pipe_max_bytes_finish(const struct pipe_max_bytes *acc, struct pipe_str *out, bool *is_null);
 
-/* --- first and last by (event time, source, partition, offset); several values of one position (after
- * an unnest, or rows of a window) go by their encoded bytes. Values are encoded by the caller, with the
- * state encoding (pipe_value_save), and decoded after finish.
- *     struct pipe_position at = pipe_position_of(record);
- *     if (pipe_last_wants(&acc->url, &at)) { encode into task->text;
+/* --- first and last by (event time, source, partition, offset); several values of one position
+ * (after an unnest, or rows of a window) go by their encoded bytes. Values are encoded by the
+ * caller, with the state encoding (pipe_value_save), and decoded after finish. struct pipe_position
+ * at = pipe_position_of(record); if (pipe_last_wants(&acc->url, &at)) { encode into task->text;
  *         pipe_last_update(&acc->url, &at, pipe_str_of(task->text.data, task->text.size)); }
- *     pipe_last_finish(&acc->url, &bytes, &out.url_null);   borrowed from acc ------------------------ */
+ *     pipe_last_finish(&acc->url, &bytes, &out.url_null);   borrowed from acc
+ * ------------------------ */
 
 struct pipe_position {
     int64_t event_time;
@@ -360,18 +367,19 @@ static inline bool pipe_last_wants(const struct pipe_last *acc, const struct pip
 void pipe_last_update(struct pipe_last *acc, const struct pipe_position *at, struct pipe_str value);
 bool pipe_last_finish(const struct pipe_last *acc, struct pipe_str *out, bool *is_null);
 
-/* --- min_by(x, k) and max_by(x, k): x where k is least or greatest; of equal k the first position, then
- * the least bytes of x. Rows with a null x or k are skipped. k comes in an encoding whose byte order is
- * the order of the values: pipe_order_* for numbers, the bytes themselves for string, uuid and bytes.
- *     uint8_t k[PIPE_ORDER_MAX]; size_t n = pipe_order_int(k, row->price_cents);
- *     if (pipe_max_by_wants(&acc->dearest, pipe_str_of(k, n), &at)) { encode x into task->text;
+/* --- min_by(x, k) and max_by(x, k): x where k is least or greatest; of equal k the first position,
+ * then the least bytes of x. Rows with a null x or k are skipped. k comes in an encoding whose byte
+ * order is the order of the values: pipe_order_* for numbers, the bytes themselves for string, uuid
+ * and bytes. uint8_t k[PIPE_ORDER_MAX]; size_t n = pipe_order_int(k, row->price_cents); if
+ * (pipe_max_by_wants(&acc->dearest, pipe_str_of(k, n), &at)) { encode x into task->text;
  *         pipe_max_by_update(&acc->dearest, pipe_str_of(k, n), &at, x); }
- *     pipe_max_by_finish(&acc->dearest, &bytes, &out.dearest_null);   borrowed from acc ------------- */
+ *     pipe_max_by_finish(&acc->dearest, &bytes, &out.dearest_null);   borrowed from acc
+ * ------------- */
 
 #define PIPE_ORDER_MAX 16
-size_t pipe_order_int(uint8_t *to, int64_t value);           /* 8 bytes; also bool, enum, date, … */
-size_t pipe_order_float(uint8_t *to, double value);          /* 8 bytes; -0 as 0 */
-size_t pipe_order_decimal(uint8_t *to, pipe_decimal value);  /* 16 bytes; of one scale */
+size_t pipe_order_int(uint8_t *to, int64_t value);  /* 8 bytes; also bool, enum, date, … */
+size_t pipe_order_float(uint8_t *to, double value); /* 8 bytes; -0 as 0 */
+size_t pipe_order_decimal(uint8_t *to, pipe_decimal value); /* 16 bytes; of one scale */
 
 struct pipe_by { /* what min_by and max_by share */
     struct pipe_position at;
@@ -398,10 +406,10 @@ void pipe_max_by_update(struct pipe_max_by *acc, struct pipe_str key,
                         const struct pipe_position *at, struct pipe_str value);
 bool pipe_max_by_finish(const struct pipe_max_by *acc, struct pipe_str *out, bool *is_null);
 
-/* --- count_distinct, exact: a set of the values' encoded bytes. Equal values must have equal bytes: the
- * caller makes 0 of -0.
- *     pipe_count_distinct_update(&acc->users, encoded);
- *     pipe_count_distinct_finish(&acc->users, &out.users, NULL); -------------------------------------- */
+/* --- count_distinct, exact: a set of the values' encoded bytes. Equal values must have equal
+ * bytes: the caller makes 0 of -0. pipe_count_distinct_update(&acc->users, encoded);
+ *     pipe_count_distinct_finish(&acc->users, &out.users, NULL);
+ * -------------------------------------- */
 
 struct pipe_distinct_set;
 struct pipe_count_distinct {
@@ -411,12 +419,13 @@ PIPE_AGGREGATE_OWNING(count_distinct)
 void pipe_count_distinct_update(struct pipe_count_distinct *acc, struct pipe_str value);
 bool pipe_count_distinct_finish(const struct pipe_count_distinct *acc, int64_t *out, bool *is_null);
 
-/* --- approx_count_distinct: HyperLogLog of 2^14 registers over XXH64 of the encoded bytes (standard error
- * 0.8 %), with a sorted list of the set registers while they are few. Usage as count_distinct. -------- */
+/* --- approx_count_distinct: HyperLogLog of 2^14 registers over XXH64 of the encoded bytes
+ * (standard error 0.8 %), with a sorted list of the set registers while they are few. Usage as
+ * count_distinct. -------- */
 
 struct pipe_approx_count_distinct {
-    uint32_t *sparse; /* register << 8 | rank, ascending */
-    uint8_t *dense;   /* rank by register; then sparse is NULL */
+    uint32_t *sparse;         /* register << 8 | rank, ascending */
+    uint8_t *dense;           /* rank by register; then sparse is NULL */
     uint32_t count, capacity; /* of sparse */
 };
 PIPE_AGGREGATE_OWNING(approx_count_distinct)
@@ -425,10 +434,11 @@ void pipe_approx_count_distinct_update(struct pipe_approx_count_distinct *acc,
 bool pipe_approx_count_distinct_finish(const struct pipe_approx_count_distinct *acc, int64_t *out,
                                        bool *is_null);
 
-/* --- approx_quantile(x, q): DDSketch with a relative error of 1 % for numbers of any sign; least and
- * greatest value are exact. Decimals: pipe_decimal_to_f64 first.
+/* --- approx_quantile(x, q): DDSketch with a relative error of 1 % for numbers of any sign; least
+ * and greatest value are exact. Decimals: pipe_decimal_to_f64 first.
  *     pipe_approx_quantile_update(&acc->p99, (double)row->ms);
- *     pipe_approx_quantile_finish(&acc->p99, 0.99, &out.p99, &out.p99_null); ------------------------- */
+ *     pipe_approx_quantile_finish(&acc->p99, 0.99, &out.p99, &out.p99_null);
+ * ------------------------- */
 
 struct pipe_quantile_bucket;
 struct pipe_approx_quantile {

@@ -1,6 +1,6 @@
 /*
- * aggregates_distinct.c: exact sets of encoded values. The bytes lie one behind the other in an arena, the
- * table holds their offsets; a slot costs 8 bytes and is at most three quarters used.
+ * aggregates_distinct.c: exact sets of encoded values. The bytes lie one behind the other in an
+ * arena, the table holds their offsets; a slot costs 8 bytes and is at most three quarters used.
  */
 #include <stdlib.h>
 
@@ -58,8 +58,7 @@ void pipe_count_distinct_update(struct pipe_count_distinct *acc, struct pipe_str
     uint64_t hash = pipe_hash64(value.data, value.size, 0);
     uint32_t i = (uint32_t)hash & (set->capacity - 1), tag = (uint32_t)(hash >> 32);
     for (; set->slots[i].at != 0; i = (i + 1) & (set->capacity - 1)) {
-        if (set->slots[i].tag == tag &&
-            pipe_str_equal(entry_at(set, set->slots[i].at - 1), value))
+        if (set->slots[i].tag == tag && pipe_str_equal(entry_at(set, set->slots[i].at - 1), value))
             return;
     }
     if (set->bytes.size + value.size >= UINT32_MAX - 16)

@@ -1,6 +1,7 @@
 /*
- * aggregates_float.c: exact sums of doubles. A sum is a fixed-point number, so adding is associative; it
- * is rounded once, at the end. See pipe_sum_float in aggregates.h for the two widths.
+ * aggregates_float.c: exact sums of doubles. A sum is a fixed-point number, so adding is
+ * associative; it is rounded once, at the end. See pipe_sum_float in aggregates.h for the two
+ * widths.
  */
 #include <stdlib.h>
 
@@ -8,7 +9,8 @@
 #include "aggregates_state.h"
 
 #define LIMBS PIPE_WIDE_LIMBS
-#define FIXED_AT ((PIPE_FIXED_LOWEST_BIT - PIPE_WIDE_LOWEST_BIT) / 64) /* limb of the fixed part */
+#define FIXED_AT ((PIPE_FIXED_LOWEST_BIT - PIPE_WIDE_LOWEST_BIT) / 64) /* limb of the fixed part   \
+                                                                        */
 
 /* Adds two's complement limbs at limb `at`, with their sign extended to the top. */
 static void add_limbs(uint64_t *wide, unsigned at, const uint64_t *limbs, unsigned count)
@@ -145,7 +147,8 @@ void pipe_sum_float_drop(struct pipe_sum_float *acc)
 }
 
 /* Rounds a magnitude to the nearest double, ties to even. The lowest bit of limb 0 is
- * 2^PIPE_WIDE_LOWEST_BIT; `sticky`: the true value is a bit more. false: beyond the greatest double. */
+ * 2^PIPE_WIDE_LOWEST_BIT; `sticky`: the true value is a bit more. false: beyond the greatest
+ * double. */
 static bool round_magnitude(const uint64_t limbs[LIMBS], bool sticky, double *out)
 {
     const int subnormal_bit = -1074 - PIPE_WIDE_LOWEST_BIT;
@@ -164,7 +167,8 @@ static bool round_magnitude(const uint64_t limbs[LIMBS], bool sticky, double *ou
     for (int i = 0; i < half / 64; i++)
         sticky = sticky || limbs[i] != 0;
     kept += round && (sticky || (kept & 1));
-    *out = ldexp((double)kept, low + PIPE_WIDE_LOWEST_BIT); /* exact: at most 53 bits from `low` on */
+    *out =
+        ldexp((double)kept, low + PIPE_WIDE_LOWEST_BIT); /* exact: at most 53 bits from `low` on */
     return __builtin_isfinite(*out);
 }
 

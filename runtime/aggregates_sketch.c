@@ -1,7 +1,8 @@
 /*
- * aggregates_sketch.c: HyperLogLog and DDSketch. Both keep a function of the set or multiset of values
- * (greatest rank a register; count a bucket), so order and grouping of merges cannot matter; the smaller
- * form of HyperLogLog turns into the larger one by the number of registers set, which is such a function.
+ * aggregates_sketch.c: HyperLogLog and DDSketch. Both keep a function of the set or multiset of
+ * values (greatest rank a register; count a bucket), so order and grouping of merges cannot matter;
+ * the smaller form of HyperLogLog turns into the larger one by the number of registers set, which
+ * is such a function.
  *
  * Flajolet et al., HyperLogLog (2007); Ertl, New cardinality estimation algorithms for HyperLogLog
  * sketches (2017), whose estimator needs no tables of bias; Masson et al., DDSketch (2019).
@@ -11,7 +12,8 @@
 #include "pipe.h"
 #include "aggregates_state.h"
 
-/* --- HyperLogLog -------------------------------------------------------------------------------- */
+/* --- HyperLogLog --------------------------------------------------------------------------------
+ */
 
 #define PRECISION 14
 #define REGISTERS (1u << PRECISION)
@@ -99,8 +101,7 @@ void pipe_approx_count_distinct_save(const struct pipe_approx_count_distinct *ac
         pipe_state_put(out, acc->sparse[i]);
 }
 
-bool pipe_approx_count_distinct_load(struct pipe_approx_count_distinct *acc,
-                                     struct pipe_reader *in)
+bool pipe_approx_count_distinct_load(struct pipe_approx_count_distinct *acc, struct pipe_reader *in)
 {
     uint32_t count = 0;
     if (!pipe_state_get_u32(in, &count))
@@ -183,14 +184,16 @@ bool pipe_approx_count_distinct_finish(const struct pipe_approx_count_distinct *
     return true;
 }
 
-/* --- DDSketch ----------------------------------------------------------------------------------- */
+/* --- DDSketch -----------------------------------------------------------------------------------
+ */
 
 #define LOG_GAMMA 0.02                      /* the error is tanh(LOG_GAMMA / 2), a bit below 1 % */
 #define COSH_HALF_LOG_GAMMA 1.0000500004167 /* cosh(LOG_GAMMA / 2) */
 #define BUCKET_OF_ONE 40000 /* |x| in 2^-1074 … 2^1024 gives 2,700 … 75,500; 0 is bucket 0 */
 
 struct pipe_quantile_bucket {
-    int32_t index; /* sign of the value × (BUCKET_OF_ONE + ceil(log of |value| to the base gamma)) */
+    int32_t
+        index; /* sign of the value × (BUCKET_OF_ONE + ceil(log of |value| to the base gamma)) */
     uint64_t n;
 };
 
@@ -234,8 +237,7 @@ static void add_to_bucket(struct pipe_approx_quantile *acc, int32_t index, uint6
         acc->capacity = acc->capacity == 0 ? 8 : acc->capacity * 2;
         acc->buckets = pipe_realloc(acc->buckets, acc->capacity * sizeof *acc->buckets);
     }
-    memmove(acc->buckets + low + 1, acc->buckets + low,
-            (acc->count - low) * sizeof *acc->buckets);
+    memmove(acc->buckets + low + 1, acc->buckets + low, (acc->count - low) * sizeof *acc->buckets);
     acc->buckets[low] = (struct pipe_quantile_bucket){index, n};
     acc->count++;
 }
@@ -318,7 +320,9 @@ bool pipe_approx_quantile_finish(const struct pipe_approx_quantile *acc, double 
     if (pipe_aggregate_none(acc->n == 0, is_null))
         return true;
     double wanted = q * (double)(acc->n - 1);
-    uint64_t rank = wanted <= 0 ? 0 : wanted >= (double)(acc->n - 1) ? acc->n - 1 : (uint64_t)wanted;
+    uint64_t rank = wanted <= 0                      ? 0
+                    : wanted >= (double)(acc->n - 1) ? acc->n - 1
+                                                     : (uint64_t)wanted;
     uint64_t below = 0;
     uint32_t i = 0;
     while (below + acc->buckets[i].n <= rank)

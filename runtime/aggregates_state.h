@@ -1,6 +1,7 @@
 /*
- * aggregates_state.h: how accumulators, windows and sessions write numbers and bytes into their state.
- * Canonical: one value, one encoding. Readers bounds-check, set reader->cause and return false.
+ * aggregates_state.h: how accumulators, windows and sessions write numbers and bytes into their
+ * state. Canonical: one value, one encoding. Readers bounds-check, set reader->cause and return
+ * false.
  */
 #ifndef PIPE_AGGREGATES_STATE_H
 #define PIPE_AGGREGATES_STATE_H

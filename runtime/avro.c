@@ -108,7 +108,8 @@ bool pipe_avro_json(struct pipe_reader *r, struct pipe_str *out)
     return pipe_avro_string(r, out) && (pipe_json_check(*out) || pipe_reader_fail(r, "not JSON"));
 }
 
-/* --- Arrays and maps ---------------------------------------------------------------------------- */
+/* --- Arrays and maps ----------------------------------------------------------------------------
+ */
 
 /* The count of the next block, 0 at the end; *size is its size in bytes, or -1. */
 static bool block_header(struct pipe_reader *r, int64_t *count, int64_t *size)
@@ -117,7 +118,8 @@ static bool block_header(struct pipe_reader *r, int64_t *count, int64_t *size)
     if (!pipe_avro_long(r, count))
         return false;
     if (*count >= 0)
-        return *count <= PIPE_MAX_ELEMENTS || pipe_reader_fail_number(r, "too many elements", *count);
+        return *count <= PIPE_MAX_ELEMENTS ||
+               pipe_reader_fail_number(r, "too many elements", *count);
     if (*count < -(int64_t)PIPE_MAX_ELEMENTS)
         return pipe_reader_fail_number(r, "negative block count out of range", *count);
     *count = -*count;
@@ -141,7 +143,8 @@ void *pipe_avro_item_slow(struct pipe_reader *r, struct pipe_items *items)
             return NULL;
     }
     if (items->count == items->capacity) {
-        /* Most elements take a byte at least: a count that the input cannot hold gets no memory yet. */
+        /* Most elements take a byte at least: a count that the input cannot hold gets no memory
+         * yet. */
         size_t bytes_left = (size_t)(r->end - r->at), likely = (size_t)items->left;
         if (!items_grow(r->arena, items, likely < bytes_left ? likely : bytes_left)) {
             pipe_reader_fail(r, "too many elements");
@@ -162,7 +165,8 @@ static uint32_t *key_place(const struct pipe_items *items, struct pipe_str key)
 {
     uint32_t mask = items->key_slot_count - 1;
     uint32_t at = (uint32_t)pipe_hash64(key.data, key.size, 0) & mask;
-    while (items->key_slots[at] != 0 && !pipe_str_equal(key_of(items, items->key_slots[at] - 1), key))
+    while (items->key_slots[at] != 0 &&
+           !pipe_str_equal(key_of(items, items->key_slots[at] - 1), key))
         at = (at + 1) & mask;
     return &items->key_slots[at];
 }
@@ -212,7 +216,8 @@ bool pipe_avro_skip_block(struct pipe_reader *r, uint32_t *total, int64_t *count
     return true;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------
+ */
 
 void pipe_avro_put_decimal(struct pipe_buf *buf, pipe_decimal value, size_t fixed_bytes)
 {

@@ -1,10 +1,10 @@
 /*
- * avro.h: Avro's binary encoding, value by value, for generated decoders and encoders (avro.c holds what is
- * not worth inlining). Decoding is zero-copy: strings point into the input.
+ * avro.h: Avro's binary encoding, value by value, for generated decoders and encoders (avro.c holds
+ * what is not worth inlining). Decoding is zero-copy: strings point into the input.
  *
- * A decoder is a chain of `pipe_avro_x(r, &row->x) || return pipe_reader_at(r, "x")`; every function checks
- * bounds and ranges and on failure sets r->cause (and r->number) and returns false. No input makes them read
- * outside [at, end), loop, or allocate beyond the arena's limit.
+ * A decoder is a chain of `pipe_avro_x(r, &row->x) || return pipe_reader_at(r, "x")`; every
+ * function checks bounds and ranges and on failure sets r->cause (and r->number) and returns false.
+ * No input makes them read outside [at, end), loop, or allocate beyond the arena's limit.
  */
 #ifndef PIPE_AVRO_H
 #define PIPE_AVRO_H
@@ -28,14 +28,21 @@ struct pipe_reader {
 static inline void pipe_reader_init(struct pipe_reader *r, const void *bytes, size_t size_bytes,
                                     struct pipe_arena *arena)
 {
-    *r = (struct pipe_reader){(const uint8_t *)bytes, (const uint8_t *)bytes + size_bytes, arena, NULL,
-                              NULL, 0, false, 0};
+    *r = (struct pipe_reader){(const uint8_t *)bytes,
+                              (const uint8_t *)bytes + size_bytes,
+                              arena,
+                              NULL,
+                              NULL,
+                              0,
+                              false,
+                              0};
 }
 
 /* All three return false. */
 bool pipe_reader_fail(struct pipe_reader *r, const char *cause);
 bool pipe_reader_fail_number(struct pipe_reader *r, const char *cause, int64_t number);
-static inline bool pipe_reader_at(struct pipe_reader *r, const char *field) /* keeps the innermost */
+static inline bool pipe_reader_at(struct pipe_reader *r,
+                                  const char *field) /* keeps the innermost */
 {
     if (r->field == NULL)
         r->field = field;
@@ -64,7 +71,8 @@ static inline bool pipe_reader_done(struct pipe_reader *r)
     return true;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------ */
+/* --- Reading ------------------------------------------------------------------------------------
+ */
 
 bool pipe_avro_long_slow(struct pipe_reader *r, int64_t *out);
 
@@ -211,8 +219,7 @@ static inline bool pipe_avro_decimal_fixed(struct pipe_reader *r, size_t size_by
                                            unsigned precision, pipe_decimal *out)
 {
     struct pipe_str bytes;
-    return pipe_avro_fixed(r, size_bytes, &bytes) &&
-           pipe_avro_decimal_of(r, bytes, precision, out);
+    return pipe_avro_fixed(r, size_bytes, &bytes) && pipe_avro_decimal_of(r, bytes, precision, out);
 }
 
 bool pipe_avro_uuid_slow(struct pipe_reader *r, struct pipe_str text, struct pipe_str *out);
@@ -237,7 +244,8 @@ bool pipe_avro_json(struct pipe_reader *r, struct pipe_str *out);
  *     while ((x = pipe_avro_item(r, &items)) != NULL)
  *         if (!pipe_avro_long(r, &x->value)) return …;
  *     if (r->cause != NULL) return …;   row->a = (struct pipe_array){items.slots, items.count};
- * Slots are not zeroed. A map's key is read with pipe_avro_map_key, which refuses a key given twice.
+ * Slots are not zeroed. A map's key is read with pipe_avro_map_key, which refuses a key given
+ * twice.
  */
 struct pipe_items {
     size_t slot_bytes;
@@ -258,7 +266,8 @@ static inline void *pipe_avro_item(struct pipe_reader *r, struct pipe_items *ite
 }
 bool pipe_avro_map_key(struct pipe_reader *r, struct pipe_items *items, struct pipe_str *key);
 
-/* --- Skipping: fields that nobody reads. Bounds are checked, UTF-8 is not. ------------------------ */
+/* --- Skipping: fields that nobody reads. Bounds are checked, UTF-8 is not.
+ * ------------------------ */
 
 static inline bool pipe_avro_skip_long(struct pipe_reader *r) /* int, enum too */
 {
@@ -270,16 +279,19 @@ static inline bool pipe_avro_skip_bytes(struct pipe_reader *r) /* string too */
     struct pipe_str unused;
     return pipe_avro_bytes(r, &unused);
 }
-static inline bool pipe_avro_skip_fixed(struct pipe_reader *r, size_t size_bytes) /* bool 1, float 4, … */
+static inline bool pipe_avro_skip_fixed(struct pipe_reader *r,
+                                        size_t size_bytes) /* bool 1, float 4, … */
 {
     struct pipe_str unused;
     return pipe_avro_fixed(r, size_bytes, &unused);
 }
-/* The next block of an array or map that is skipped: *count items are to be skipped one by one (a block
- * with a byte size is passed over at once); 0: the end. The sum over the blocks is bounded. */
+/* The next block of an array or map that is skipped: *count items are to be skipped one by one (a
+ * block with a byte size is passed over at once); 0: the end. The sum over the blocks is bounded.
+ */
 bool pipe_avro_skip_block(struct pipe_reader *r, uint32_t *total, int64_t *count);
 
-/* --- Writing ------------------------------------------------------------------------------------- */
+/* --- Writing -------------------------------------------------------------------------------------
+ */
 
 static inline uint8_t *pipe_varint_put(uint8_t *to, uint64_t raw)
 {
@@ -292,7 +304,8 @@ static inline uint64_t pipe_zigzag(int64_t value)
 {
     return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
 }
-static inline void pipe_avro_put_long(struct pipe_buf *buf, int64_t value) /* int, enum, date, instants */
+static inline void pipe_avro_put_long(struct pipe_buf *buf,
+                                      int64_t value) /* int, enum, date, instants */
 {
     uint8_t *to = pipe_buf_reserve(buf, 10);
     buf->size += (size_t)(pipe_varint_put(to, pipe_zigzag(value)) - to);
@@ -309,7 +322,8 @@ static inline void pipe_avro_put_double(struct pipe_buf *buf, double value)
 {
     pipe_buf_add(buf, &value, 8);
 }
-static inline void pipe_avro_put_bytes(struct pipe_buf *buf, struct pipe_str value) /* string, uuid */
+static inline void pipe_avro_put_bytes(struct pipe_buf *buf,
+                                       struct pipe_str value) /* string, uuid */
 {
     uint8_t *to = pipe_buf_reserve(buf, value.size + 10);
     uint8_t *at = pipe_varint_put(to, (uint64_t)value.size << 1);

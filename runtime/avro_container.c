@@ -11,7 +11,7 @@ enum { HEADER_MAX_BYTES = 2 * 1024 * 1024, METADATA_MAX = 256 };
 static bool refuse(struct pipe_container *container, const char *what)
 {
     if (container->error[0] == '\0')
-        snprintf(container->error, sizeof container->error, "%s: at byte %" PRId64 ": %s",
+        snprintf(container->error, sizeof container->error, "%.300s: at byte %" PRId64 ": %s",
                  container->path, container->base + (int64_t)container->used, what);
     return false;
 }
@@ -27,8 +27,9 @@ static struct pipe_reader unread(struct pipe_container *container)
 /* One more chunk behind what is there. */
 static enum pipe_read more(struct pipe_container *container)
 {
-    memmove(container->buf.data, container->buf.data + container->used,
-            container->buf.size - container->used);
+    if (container->used > 0)
+        memmove(container->buf.data, container->buf.data + container->used,
+                container->buf.size - container->used);
     container->buf.size -= container->used;
     container->base += (int64_t)container->used;
     container->used = 0;
@@ -44,10 +45,8 @@ static enum pipe_read more(struct pipe_container *container)
 
 static bool read_codec(struct pipe_container *container, struct pipe_str value)
 {
-    if (pipe_str_equal(value, pipe_str_of("null", 4)))
-        return true;
     container->deflate = pipe_str_equal(value, pipe_str_of("deflate", 7));
-    if (container->deflate)
+    if (container->deflate || pipe_str_equal(value, pipe_str_of("null", 4)))
         return true;
     struct pipe_quoted quoted = pipe_quote(value.data, value.size);
     char what[320];
@@ -58,7 +57,7 @@ static bool read_codec(struct pipe_container *container, struct pipe_str value)
 
 static bool read_schema(struct pipe_container *container, struct pipe_str value)
 {
-    char why[256], what[320];
+    char why[300], what[360];
     if (container->schema != NULL)
         return refuse(container, "the header has two schemas");
     container->schema = pipe_writer_schema_parse(value.data, value.size, why, sizeof why);
@@ -68,38 +67,52 @@ static bool read_schema(struct pipe_container *container, struct pipe_str value)
     return refuse(container, what);
 }
 
+/* The bytes end early: more must be read. True, unless no file could go on like that. */
+static bool incomplete(struct pipe_container *container, const struct pipe_reader *reader)
+{
+    bool beyond = reader->has_number && reader->number <= HEADER_MAX_BYTES && reader->number >= 0;
+    if (beyond || reader->at == reader->end || reader->end - reader->at < 10)
+        return true;
+    return refuse(container, "the header has a negative or too great length");
+}
+
+static bool read_entry(struct pipe_container *container, struct pipe_reader *reader, bool *whole)
+{
+    struct pipe_str key = {0}, value = {0};
+    *whole = pipe_avro_bytes(reader, &key) && pipe_avro_bytes(reader, &value);
+    if (!*whole)
+        return incomplete(container, reader);
+    if (pipe_str_equal(key, pipe_str_of("avro.codec", 10)))
+        return read_codec(container, value);
+    return !pipe_str_equal(key, pipe_str_of("avro.schema", 11)) || read_schema(container, value);
+}
+
 /* The metadata map. *whole is false if the bytes end early: read more and try again. */
 static bool read_metadata(struct pipe_container *container, struct pipe_reader *reader, bool *whole)
 {
-    int64_t count;
-    unsigned total = 0;
+    int64_t count, unused, total = 0;
     *whole = false;
     while (pipe_avro_long(reader, &count)) {
         if (count == 0) {
             *whole = reader->end - reader->at >= PIPE_SYNC_BYTES;
             return true;
         }
-        int64_t block_bytes;
-        if (count < 0 && !pipe_avro_long(reader, &block_bytes))
-            return true;
         if (count < -METADATA_MAX || count > METADATA_MAX)
             return refuse(container, "the header has too many entries");
+        if (count < 0 && !pipe_avro_long(reader, &unused)) /* the size of the map's block */
+            return incomplete(container, reader);
         count = count < 0 ? -count : count;
-        if ((total += (unsigned)count) > METADATA_MAX)
+        if ((total += count) > METADATA_MAX)
             return refuse(container, "the header has too many entries");
         for (int64_t i = 0; i < count; i++) {
-            struct pipe_str key = {0}, value = {0};
-            if (!pipe_avro_bytes(reader, &key) || !pipe_avro_bytes(reader, &value))
+            bool entry;
+            if (!read_entry(container, reader, &entry))
+                return false;
+            if (!entry)
                 return true;
-            if (pipe_str_equal(key, pipe_str_of("avro.codec", 10)) &&
-                !read_codec(container, value))
-                return false;
-            if (pipe_str_equal(key, pipe_str_of("avro.schema", 11)) &&
-                !read_schema(container, value))
-                return false;
         }
     }
-    return true;
+    return incomplete(container, reader);
 }
 
 static void forget_header(struct pipe_container *container)
@@ -109,33 +122,47 @@ static void forget_header(struct pipe_container *container)
     container->deflate = false;
 }
 
+/* The header out of what has been read, if it is all there. */
+static bool cut_header(struct pipe_container *container, bool *whole)
+{
+    struct pipe_reader reader = unread(container);
+    *whole = false;
+    if (container->buf.size < 4)
+        return true;
+    if (memcmp(container->buf.data, "Obj\1", 4) != 0)
+        return refuse(container, "is no Avro container file: it does not begin with Obj");
+    reader.at += 4;
+    forget_header(container);
+    if (!read_metadata(container, &reader, whole))
+        return false;
+    if (!*whole)
+        return true;
+    if (container->schema == NULL)
+        return refuse(container, "the header has no avro.schema");
+    memcpy(container->sync, reader.at, PIPE_SYNC_BYTES);
+    container->used = (size_t)(reader.at - container->buf.data) + PIPE_SYNC_BYTES;
+    return true;
+}
+
 static bool read_header(struct pipe_container *container)
 {
     for (;;) {
-        if (container->buf.size >= 4) {
-            if (memcmp(container->buf.data, "Obj\1", 4) != 0)
-                return refuse(container, "is no Avro container file: it does not begin with Obj");
-            struct pipe_reader reader = unread(container);
-            reader.at += 4;
-            bool whole;
-            forget_header(container);
-            if (!read_metadata(container, &reader, &whole))
-                return false;
-            if (whole && container->schema == NULL)
-                return refuse(container, "the header has no avro.schema");
-            if (whole) {
-                memcpy(container->sync, reader.at, PIPE_SYNC_BYTES);
-                container->used = (size_t)(reader.at - container->buf.data) + PIPE_SYNC_BYTES;
-                return true;
-            }
-        }
+        bool whole;
+        if (!cut_header(container, &whole))
+            return false;
+        if (whole)
+            return true;
         if (container->buf.size > HEADER_MAX_BYTES)
-            return refuse(container, "the header is longer than 2 MiB, or has a negative length");
+            return refuse(container, "the header is longer than 2 MiB");
         enum pipe_read read = more(container);
         if (read == PIPE_READ_FAILED)
             return false;
         if (read == PIPE_READ_END)
-            return refuse(container, "is no Avro container file: its header ends early");
+            return refuse(container, container->buf.size == 0
+                                         ? "is empty, and so no Avro container file"
+                                         : "is no Avro container file: its header ends early");
+        if (read == PIPE_READ_AGAIN && !pipe_file_wait(&container->reader))
+            return refuse(container, "interrupted before its header came");
     }
 }
 
@@ -184,6 +211,18 @@ static bool inflate_block(struct pipe_container *container, struct pipe_str stor
     return true;
 }
 
+/* Whether the block's records can lie in its bytes: a record takes a byte at least. */
+static bool judge_count(struct pipe_container *container, int64_t count)
+{
+    int64_t bytes = container->end - container->at;
+    char what[160];
+    if (count <= bytes && (count > 0 || bytes == 0))
+        return true;
+    snprintf(what, sizeof what, "a block says that it has %" PRId64 " records in %" PRId64 " bytes",
+             count, bytes);
+    return refuse(container, what);
+}
+
 /* The block's frame, if all of it has been read: *whole. */
 static bool cut_block(struct pipe_container *container, bool *whole)
 {
@@ -193,8 +232,10 @@ static bool cut_block(struct pipe_container *container, bool *whole)
     if (!pipe_avro_long(&reader, &count) || !pipe_avro_long(&reader, &size))
         return container->buf.size - container->used < 20 ||
                refuse(container, "a block begins with no valid length");
-    if (count < 0 || count > PIPE_BLOCK_MAX_BYTES || size < 0 || size > PIPE_BLOCK_MAX_BYTES)
-        return refuse(container, "a block has a negative length, or is larger than 64 MiB");
+    if (count < 0 || size < 0)
+        return refuse(container, "a block has a negative length");
+    if (count > PIPE_BLOCK_MAX_BYTES || size > PIPE_BLOCK_MAX_BYTES)
+        return refuse(container, "a block is larger than 64 MiB");
     if (reader.end - reader.at < size + PIPE_SYNC_BYTES)
         return true;
     struct pipe_str stored = pipe_str_of(reader.at, (size_t)size);
@@ -202,13 +243,14 @@ static bool cut_block(struct pipe_container *container, bool *whole)
         return refuse(container, "a block does not end with the file's sync marker");
     if (container->deflate && !inflate_block(container, stored))
         return false;
+    container->at = container->deflate ? container->inflated.data : reader.at;
+    container->end = container->at + (container->deflate ? container->inflated.size : stored.size);
+    if (!judge_count(container, count))
+        return false;
     container->block_offset = container->base + (int64_t)container->used;
     container->count = count;
     container->given = 0;
-    container->at = container->deflate ? container->inflated.data : reader.at;
-    container->end = container->at + (container->deflate ? container->inflated.size : stored.size);
-    container->used += (size_t)(reader.at - (container->buf.data + container->used)) +
-                       (size_t)size + PIPE_SYNC_BYTES;
+    container->used = (size_t)(reader.at - container->buf.data) + stored.size + PIPE_SYNC_BYTES;
     *whole = true;
     return true;
 }
@@ -235,23 +277,22 @@ bool pipe_container_record(struct pipe_container *container, struct pipe_str *re
 {
     struct pipe_reader reader;
     pipe_reader_init(&reader, container->at, (size_t)(container->end - container->at), NULL);
-    if (!pipe_writer_schema_skip(container->schema, &reader)) {
+    bool ok = pipe_writer_schema_skip(container->schema, &reader);
+    if (ok && container->given + 1 == container->count && reader.at != container->end)
+        ok = pipe_reader_fail_number(&reader, "it is the last, but bytes are left over behind it",
+                                     container->end - reader.at);
+    if (!ok) {
+        struct pipe_error cause = {0};
+        pipe_reader_error(&reader, &cause);
         snprintf(container->error, sizeof container->error,
-                 "%s: block at byte %" PRId64 ": record %" PRId64 " of %" PRId64 ": %s",
-                 container->path, container->block_offset, container->given, container->count,
-                 reader.cause);
+                 "%.300s: block at byte %" PRId64 ": record %" PRId64 " of %" PRId64 ": %s",
+                 container->path, container->block_offset, container->given + 1, container->count,
+                 cause.detail);
         return false;
     }
     *record = pipe_str_of(container->at, (size_t)(reader.at - container->at));
     container->at = reader.at;
     container->given++;
-    if (container->given == container->count && container->at != container->end) {
-        snprintf(container->error, sizeof container->error,
-                 "%s: block at byte %" PRId64 ": %" PRId64 " bytes are left over behind its records",
-                 container->path, container->block_offset,
-                 (int64_t)(container->end - container->at));
-        return false;
-    }
     return true;
 }
 

@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_NODES = 65536, MAX_NESTING = 200 };
+enum { MAX_NODES = 65536, MAX_NAMED = 4096, MAX_NESTING = 200 };
+
+/* Values that a record may hold for each of its bytes, and besides. Without a bound, 64 nested records of two fields
+ * each without bytes would be 2^64 values. */
+enum { VALUES_PER_BYTE = 64, VALUES_BESIDES = 4096 };
 
 enum node_kind {
     NODE_NULL, NODE_BOOL, NODE_LONG, NODE_FLOAT, NODE_DOUBLE, NODE_BYTES,
@@ -44,17 +48,24 @@ struct pipe_writer_schema {
     uint32_t depth;
 };
 
-static struct node *fail(struct pipe_writer_schema *schema, const char *format, const char *what)
+/* The first cause counts. */
+static bool fail(struct pipe_writer_schema *schema, const char *format, const char *what)
 {
     if (schema->error[0] == '\0')
         snprintf(schema->error, schema->error_bytes, format, what);
+    return false;
+}
+
+static struct node *no_node(struct pipe_writer_schema *schema, const char *format, const char *what)
+{
+    fail(schema, format, what);
     return NULL;
 }
 
 static struct node *new_node(struct pipe_writer_schema *schema, enum node_kind kind)
 {
     if (schema->node_count == MAX_NODES)
-        return fail(schema, "the schema has too many types%s", "");
+        return no_node(schema, "the schema has too many types%s", "");
     struct node *node = pipe_calloc(1, sizeof *node);
     node->kind = kind;
     if ((schema->node_count & (schema->node_count - 1)) == 0)
@@ -72,12 +83,16 @@ static void put(struct pipe_writer_schema *schema, const char *text)
     pipe_buf_add(&schema->canonical, text, strlen(text));
 }
 
-/* Names and symbols: their JSON text. */
-static void put_quoted(struct pipe_writer_schema *schema, const char *text)
+/* A name or symbol. One with quotes could make another schema's canonical form, and so its fingerprint. */
+static bool put_quoted(struct pipe_writer_schema *schema, const char *text)
 {
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at == '"' || *at == '\\' || (*at >= '\0' && *at < ' '))
+            return fail(schema, "a name in the schema has a quote, backslash or control%s", "");
     put(schema, "\"");
     put(schema, text);
     put(schema, "\"");
+    return true;
 }
 
 static const struct {
@@ -117,7 +132,7 @@ static struct node *parse_reference(struct pipe_writer_schema *schema, const cha
     char *full = full_name(name, namespace);
     struct node *node = find_named(schema, full);
     if (node == NULL)
-        fail(schema, "the schema names the type %s, which it does not define", full);
+        fail(schema, "the schema names the type %.100s, which it does not define", full);
     else
         put_quoted(schema, full);
     free(full);
@@ -129,7 +144,7 @@ static bool add_children(struct pipe_writer_schema *schema, struct node *node, c
 {
     size_t count = json_array_size(list), i;
     if (count > MAX_NODES)
-        return fail(schema, "the schema has too many types%s", "") != NULL;
+        return fail(schema, "the schema has too many types%s", "");
     node->children = pipe_calloc(count + 1, sizeof *node->children);
     json_t *item;
     json_array_foreach(list, i, item)
@@ -137,11 +152,12 @@ static bool add_children(struct pipe_writer_schema *schema, struct node *node, c
         const json_t *type = are_fields ? json_object_get(item, "type") : item;
         const char *name = are_fields ? json_string_value(json_object_get(item, "name")) : "";
         if (name == NULL || type == NULL)
-            return fail(schema, "a field of the schema has no %s", name ? "type" : "name") != NULL;
+            return fail(schema, "a field of the schema has no %s", name ? "type" : "name");
         put(schema, i > 0 ? "," : "");
         if (are_fields) {
             put(schema, "{\"name\":");
-            put_quoted(schema, name);
+            if (!put_quoted(schema, name))
+                return false;
             put(schema, ",\"type\":");
         }
         node->children[i] = parse_type(schema, type, namespace);
@@ -160,16 +176,62 @@ static struct node *parse_symbols(struct pipe_writer_schema *schema, struct node
     size_t i;
     json_t *symbol;
     if (!json_is_array(symbols))
-        return fail(schema, "an enum of the schema has no symbols%s", "");
+        return no_node(schema, "an enum of the schema has no symbols%s", "");
     put(schema, ",\"symbols\":[");
     json_array_foreach(symbols, i, symbol)
     {
         if (!json_is_string(symbol))
-            return fail(schema, "an enum symbol of the schema is not a string%s", "");
+            return no_node(schema, "an enum symbol of the schema is not a string%s", "");
         put(schema, i > 0 ? "," : "");
-        put_quoted(schema, json_string_value(symbol));
+        if (!put_quoted(schema, json_string_value(symbol)))
+            return NULL;
     }
     put(schema, "]}");
+    return node;
+}
+
+static struct node *parse_fixed(struct pipe_writer_schema *schema, struct node *node,
+                                const json_t *json)
+{
+    const json_t *size = json_object_get(json, "size");
+    if (!json_is_integer(size) || json_integer_value(size) < 0 ||
+        json_integer_value(size) > INT32_MAX)
+        return no_node(schema, "a fixed type of the schema has no valid size%s", "");
+    node->size = (uint32_t)json_integer_value(size);
+    pipe_buf_printf(&schema->canonical, ",\"size\":%u}", node->size);
+    return node;
+}
+
+static struct node *parse_record(struct pipe_writer_schema *schema, struct node *node,
+                                 const json_t *json, const char *full)
+{
+    const json_t *fields = json_object_get(json, "fields");
+    if (!json_is_array(fields))
+        return no_node(schema, "the record %.100s of the schema has no fields", full);
+    const char *dot = strrchr(full, '.');
+    char *inner = dot != NULL ? strndup(full, (size_t)(dot - full)) : NULL;
+    put(schema, ",\"fields\":[");
+    bool ok = add_children(schema, node, fields, inner, true);
+    put(schema, "]}");
+    free(inner);
+    return ok ? node : NULL;
+}
+
+/* Registers the type before its inside is read: it may name itself. */
+static struct node *define(struct pipe_writer_schema *schema, enum node_kind kind, char *full)
+{
+    if (schema->named_count == MAX_NAMED)
+        fail(schema, "the schema has too many named types%s", "");
+    else if (find_named(schema, full) != NULL)
+        fail(schema, "the schema defines %.100s twice", full);
+    struct node *node = schema->error[0] == '\0' ? new_node(schema, kind) : NULL;
+    if (node == NULL) {
+        free(full);
+        return NULL;
+    }
+    schema->named =
+        pipe_realloc(schema->named, (schema->named_count + 1) * sizeof *schema->named);
+    schema->named[schema->named_count++] = (struct named){full, node};
     return node;
 }
 
@@ -179,40 +241,24 @@ static struct node *parse_named(struct pipe_writer_schema *schema, const json_t 
     const char *name = json_string_value(json_object_get(json, "name"));
     const char *own = json_string_value(json_object_get(json, "namespace"));
     if (name == NULL)
-        return fail(schema, "a %s of the schema has no name", kind);
+        return no_node(schema, "a %s of the schema has no name", kind);
     char *full = full_name(name, own != NULL ? own : namespace);
-    enum node_kind node_kind = kind[0] == 'r' ? NODE_RECORD : kind[0] == 'e' ? NODE_LONG : NODE_FIXED;
-    struct node *node = find_named(schema, full) == NULL
-                            ? new_node(schema, node_kind)
-                            : fail(schema, "the schema defines %s twice", full);
-    if (node == NULL) {
-        free(full);
+    enum node_kind node_kind = kind[0] == 'r'   ? NODE_RECORD
+                               : kind[0] == 'e' ? NODE_LONG
+                                                : NODE_FIXED;
+    struct node *node = define(schema, node_kind, full);
+    if (node == NULL)
         return NULL;
-    }
-    schema->named =
-        pipe_realloc(schema->named, (schema->named_count + 1) * sizeof *schema->named);
-    schema->named[schema->named_count++] = (struct named){full, node};
     put(schema, "{\"name\":");
-    put_quoted(schema, full);
+    if (!put_quoted(schema, full))
+        return NULL;
     put(schema, ",\"type\":");
     put_quoted(schema, kind);
     if (node_kind == NODE_LONG)
         return parse_symbols(schema, node, json);
-    if (node_kind == NODE_FIXED) {
-        json_int_t size = json_integer_value(json_object_get(json, "size"));
-        if (size < 0 || size > INT32_MAX)
-            return fail(schema, "the fixed type %s has no valid size", full);
-        node->size = (uint32_t)size;
-        pipe_buf_printf(&schema->canonical, ",\"size\":%u}", node->size);
-        return node;
-    }
-    const char *dot = strrchr(full, '.');
-    char *inner = dot != NULL ? strndup(full, (size_t)(dot - full)) : NULL;
-    put(schema, ",\"fields\":[");
-    bool ok = add_children(schema, node, json_object_get(json, "fields"), inner, true);
-    put(schema, "]}");
-    free(inner);
-    return ok ? node : NULL;
+    if (node_kind == NODE_FIXED)
+        return parse_fixed(schema, node, json);
+    return parse_record(schema, node, json, full);
 }
 
 static struct node *parse_container(struct pipe_writer_schema *schema, const json_t *json,
@@ -249,7 +295,7 @@ static struct node *parse_type(struct pipe_writer_schema *schema, const json_t *
                                const char *namespace)
 {
     if (++schema->depth > MAX_NESTING)
-        return fail(schema, "the schema is nested too deep%s", "");
+        return no_node(schema, "the schema is nested too deep%s", "");
     struct node *node = NULL;
     if (json_is_string(json)) {
         node = parse_reference(schema, json_string_value(json), namespace);
@@ -315,53 +361,66 @@ void pipe_writer_schema_free(struct pipe_writer_schema *schema)
     free(schema);
 }
 
-static bool skip(const struct node *node, struct pipe_reader *reader);
+/* ---- Passing over one record ---- */
 
-static bool skip_items(const struct node *node, struct pipe_reader *reader)
+struct skipper {
+    struct pipe_reader *reader;
+    const uint8_t *begin;
+    uint64_t values;
+};
+
+static bool skip(struct skipper *skipper, const struct node *node);
+
+static bool skip_items(struct skipper *skipper, const struct node *node)
 {
     uint32_t total = 0;
     int64_t count;
-    while (pipe_avro_skip_block(reader, &total, &count)) {
+    while (pipe_avro_skip_block(skipper->reader, &total, &count)) {
         if (count == 0)
             return true;
         for (int64_t i = 0; i < count; i++)
-            if ((node->kind == NODE_MAP && !pipe_avro_skip_bytes(reader)) ||
-                !skip(node->children[0], reader))
+            if ((node->kind == NODE_MAP && !pipe_avro_skip_bytes(skipper->reader)) ||
+                !skip(skipper, node->children[0]))
                 return false;
     }
     return false;
 }
 
-static bool skip_children(const struct node *node, struct pipe_reader *reader)
+static bool skip_children(struct skipper *skipper, const struct node *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
-        if (!skip(node->children[i], reader))
+        if (!skip(skipper, node->children[i]))
             return false;
     return true;
 }
 
-static bool skip_nested(const struct node *node, struct pipe_reader *reader)
+static bool skip_branch(struct skipper *skipper, const struct node *node)
 {
-    if (!pipe_reader_enter(reader))
+    int64_t branch;
+    if (!pipe_avro_long(skipper->reader, &branch))
         return false;
-    bool ok = false;
-    if (node->kind == NODE_RECORD) {
-        ok = skip_children(node, reader);
-    } else if (node->kind == NODE_UNION) {
-        int64_t branch;
-        ok = pipe_avro_long(reader, &branch);
-        if (ok && (branch < 0 || branch >= node->child_count))
-            ok = pipe_reader_fail_number(reader, "union index out of range", branch);
-        ok = ok && skip(node->children[branch], reader);
-    } else {
-        ok = skip_items(node, reader);
-    }
-    pipe_reader_leave(reader);
+    if (branch < 0 || branch >= node->child_count)
+        return pipe_reader_fail_number(skipper->reader, "union index out of range", branch);
+    return skip(skipper, node->children[branch]);
+}
+
+static bool skip_nested(struct skipper *skipper, const struct node *node)
+{
+    if (!pipe_reader_enter(skipper->reader))
+        return false;
+    bool ok = node->kind == NODE_RECORD  ? skip_children(skipper, node)
+              : node->kind == NODE_UNION ? skip_branch(skipper, node)
+                                         : skip_items(skipper, node);
+    pipe_reader_leave(skipper->reader);
     return ok;
 }
 
-static bool skip(const struct node *node, struct pipe_reader *reader)
+static bool skip(struct skipper *skipper, const struct node *node)
 {
+    struct pipe_reader *reader = skipper->reader;
+    uint64_t bytes = (uint64_t)(reader->at - skipper->begin);
+    if (++skipper->values > VALUES_BESIDES + VALUES_PER_BYTE * bytes)
+        return pipe_reader_fail(reader, "too many values without bytes");
     switch (node->kind) {
     case NODE_NULL:
         return true;
@@ -381,14 +440,15 @@ static bool skip(const struct node *node, struct pipe_reader *reader)
     case NODE_UNION:
     case NODE_ARRAY:
     case NODE_MAP:
-        return skip_nested(node, reader);
+        return skip_nested(skipper, node);
     }
     return false;
 }
 
 bool pipe_writer_schema_skip(const struct pipe_writer_schema *schema, struct pipe_reader *reader)
 {
-    return skip(schema->root, reader);
+    struct skipper skipper = {reader, reader->at, 0};
+    return skip(&skipper, schema->root);
 }
 
 uint64_t pipe_avro_fingerprint(const void *canonical, size_t size_bytes)

@@ -44,9 +44,9 @@ void *pipe_realloc(void *memory, size_t size_bytes)
 void pipe_buf_grow(struct pipe_buf *buf, size_t more_bytes)
 {
     size_t needed, capacity = buf->capacity < 64 ? 64 : buf->capacity;
-    if (__builtin_add_overflow(buf->size, more_bytes, &needed) || needed > PTRDIFF_MAX)
+    if (__builtin_add_overflow(buf->size, more_bytes, &needed) || needed >= PTRDIFF_MAX)
         pipe_out_of_memory();
-    while (capacity < needed)
+    while (capacity <= needed) /* a byte is left, so that reserve never has to touch NULL */
         capacity = capacity > PTRDIFF_MAX / 2 ? PTRDIFF_MAX : capacity * 2;
     buf->data = pipe_realloc(buf->data, capacity);
     buf->capacity = capacity;
@@ -78,7 +78,8 @@ void pipe_buf_printf(struct pipe_buf *buf, const char *format, ...)
     va_end(args);
 }
 
-/* --- Arenas ------------------------------------------------------------------------------------ */
+/* --- Arenas ------------------------------------------------------------------------------------
+ */
 
 #define FIRST_CHUNK_BYTES ((size_t)16 << 10)
 #define KEPT_CHUNK_BYTES ((size_t)1 << 20) /* bigger ones go back at reset */
@@ -155,7 +156,7 @@ void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
         arena->overflow = true;
         return NULL;
     }
-    size_bytes = (size_bytes + 15) & ~(size_t)15;
+    size_bytes = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
     struct pipe_arena_chunk *next = current != NULL ? current->next : arena->chunks;
     if (next == NULL || next->size_bytes < size_bytes) {
         size_t wanted = current == NULL ? FIRST_CHUNK_BYTES : current->size_bytes * 2;
@@ -181,7 +182,8 @@ void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
     return next->data;
 }
 
-/* --- Errors ------------------------------------------------------------------------------------ */
+/* --- Errors ------------------------------------------------------------------------------------
+ */
 
 /* Takes back a character that the clipping of a fixed-size text has cut in two. */
 static void trim_cut_character(char *text, size_t size)

@@ -40,7 +40,8 @@ static void move_to(struct pipe_csv_splitter *s, const uint8_t *to)
     s->at = to;
 }
 
-/* Passes over a byte-order mark at the very beginning; its bytes go to carry if it turns out to be none. */
+/* Passes over a byte-order mark at the very beginning; its bytes go to carry if it turns out to be
+ * none. */
 static void skip_byte_order_mark(struct pipe_csv_splitter *s)
 {
     if (s->bom_bytes >= sizeof byte_order_mark)
@@ -85,8 +86,10 @@ static uint8_t step(struct pipe_csv_splitter *s, uint8_t c)
     return c == ',' ? FIELD_START : UNQUOTED;
 }
 
-/* Runs over the text up to the line end of this record, which it returns; NULL: it is not before end. */
-static const uint8_t *find_line_end(struct pipe_csv_splitter *s, const uint8_t *at, const uint8_t *end)
+/* Runs over the text up to the line end of this record, which it returns; NULL: it is not before
+ * end. */
+static const uint8_t *find_line_end(struct pipe_csv_splitter *s, const uint8_t *at,
+                                    const uint8_t *end)
 {
     while (at < end) {
         if (s->state == QUOTED) {
@@ -122,7 +125,8 @@ static void add_field(struct pipe_csv_splitter *s, size_t count, struct pipe_str
     s->fields[count] = (struct pipe_csv_field){text, quoted};
 }
 
-/* Behind an opening quote: the field's text; *at moves to the character behind the closing quote. */
+/* Behind an opening quote: the field's text; *at moves to the character behind the closing quote.
+ */
 static struct pipe_str take_quoted(struct pipe_csv_splitter *s, const char **at, const char *end)
 {
     const char *begin = *at, *quote = memchr(begin, '"', (size_t)(end - begin));
@@ -183,10 +187,8 @@ static void make_record(struct pipe_csv_splitter *s, struct pipe_str text, bool 
     } else if (s->cause == NULL && text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
         s->cause = "a NUL byte stands in the record";
     }
-    *record = (struct pipe_csv_record){.text = text,
-                                       .cause = s->cause,
-                                       .begin = s->record_begin,
-                                       .end = s->offset};
+    *record = (struct pipe_csv_record){
+        .text = text, .cause = s->cause, .begin = s->record_begin, .end = s->offset};
     if (s->cause == NULL) {
         record->field_count = split_fields(s, text);
         record->fields = s->fields;

@@ -42,7 +42,7 @@ const pipe_decimal pipe_powers_of_ten[PIPE_DECIMAL_DIGITS + 1] = {
     E19 * 10000000000000000,
     E19 * 100000000000000000,
     E19 * 1000000000000000000,
-    E19 * E19,
+    E19 *E19,
 };
 
 static pipe_u128 magnitude(pipe_decimal value)
@@ -120,11 +120,12 @@ bool pipe_decimal_read(struct pipe_str text, unsigned precision, unsigned scale,
     }
     if (whole_digits == 0 || (fraction && fraction_digits == 0))
         return false;
-    return pipe_decimal_rescale(negative ? -value : value, (unsigned)fraction_digits, scale, precision,
-                                out);
+    return pipe_decimal_rescale(negative ? -value : value, (unsigned)fraction_digits, scale,
+                                precision, out);
 }
 
-/* --- Unsigned integers of 512 bits, for exact quotients ------------------------------------------ */
+/* --- Unsigned integers of 512 bits, for exact quotients ------------------------------------------
+ */
 
 #define BIG_WORDS 8
 struct big {

@@ -1,19 +1,20 @@
 /*
  * dedup.c: the keys that were seen, for as long as the ttl says (semantics.md §2, Dedup).
  *
- * Identity: 16 bytes and a tag. Keys whose encoding has up to 16 bytes, a single text of 16 bytes and UUID
- * text are held exactly, the tag being their form, so two of them are equal exactly if the keys are. Longer
- * keys are a 128-bit SipHash-2-4 under a key that is random for each state directory: a pseudo-random
- * function, so whoever writes the log cannot look for two keys that collide, as he could with a fixed hash
- * or with XXH3, whose seed can be recovered or cancelled out. Their tag is their own, so that no exact key
- * equals a hashed one.
+ * Identity: 16 bytes and a tag. Keys whose encoding has up to 16 bytes, a single text of 16 bytes
+ * and UUID text are held exactly, the tag being their form, so two of them are equal exactly if the
+ * keys are. Longer keys are a 128-bit SipHash-2-4 under a key that is random for each state
+ * directory: a pseudo-random function, so whoever writes the log cannot look for two keys that
+ * collide, as he could with a fixed hash or with XXH3, whose seed can be recovered or cancelled
+ * out. Their tag is their own, so that no exact key equals a hashed one.
  *
- * Memory: 1024 open-addressing tables chosen by the hash, each rebuilt on its own when four fifths are used,
- * without its expired keys, to three fifths: 30 to 40 bytes a key and no long pause. A key that is expired
- * but still there counts as forgotten, so the verdict never depends on when memory is freed.
+ * Memory: 1024 open-addressing tables chosen by the hash, each rebuilt on its own when four fifths
+ * are used, without its expired keys, to three fifths: 30 to 40 bytes a key and no long pause. A
+ * key that is expired but still there counts as forgotten, so the verdict never depends on when
+ * memory is freed.
  *
- * State entries: key = bucket of expiry time, then serial of the save; value = the keys added by that save.
- * A bucket is a sixteenth of the ttl; those that are over are removed as one range.
+ * State entries: key = bucket of expiry time, then serial of the save; value = the keys added by
+ * that save. A bucket is a sixteenth of the ttl; those that are over are removed as one range.
  */
 #include <stdlib.h>
 
@@ -50,12 +51,12 @@ struct pipe_dedup {
     int64_t width;
     struct bucket *buckets; /* ascending; only those that may hold living keys */
     uint32_t bucket_count, bucket_capacity, recent;
-    uint64_t live;    /* in the buckets */
-    uint64_t slots;   /* capacity of all segments */
-    int64_t advanced;   /* W up to which buckets were dropped */
-    int64_t first_kept; /* index; all buckets below are dropped */
-    bool drop_stored; /* buckets below the first were stored */
-    uint64_t serial;  /* of the next save */
+    uint64_t live;           /* in the buckets */
+    uint64_t slots;          /* capacity of all segments */
+    int64_t advanced;        /* W up to which buckets were dropped */
+    int64_t first_kept;      /* index; all buckets below are dropped */
+    bool drop_stored;        /* buckets below the first were stored */
+    uint64_t serial;         /* of the next save */
     struct pipe_buf pending; /* struct id, added since the last save */
 };
 
@@ -79,7 +80,29 @@ static inline int64_t meta_of(int64_t expiry, unsigned tag)
     return (int64_t)((uint64_t)expiry << 5 | tag);
 }
 
-/* --- Identity ----------------------------------------------------------------------------------- */
+/* --- Identity -----------------------------------------------------------------------------------
+ */
+
+/* By character: 1 + the value of a lower-case hex digit; 0: none. */
+static const uint8_t hex_digit[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
+/* Tests and packs in one go: this runs once a record. false: not UUID text in lower case. */
+static bool pack_uuid(const uint8_t *text, uint8_t to[16])
+{
+    static const uint8_t places[16] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+    unsigned bad = 0;
+    if (text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-')
+        return false;
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned high = hex_digit[text[places[i]]] - 1u, low = hex_digit[text[places[i] + 1]] - 1u;
+        bad |= high | low;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return bad < 16;
+}
 
 static unsigned identify(const struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id)
 {
@@ -87,9 +110,7 @@ static unsigned identify(const struct pipe_dedup *dedup, const struct pipe_buf *
     size_t size = key->size;
     uint8_t exact[16] = {0};
     unsigned tag;
-    if (PIPE_LIKELY(size == 37 && bytes[0] == 36 &&
-                    pipe_uuid_is_lower(pipe_str_of(bytes + 1, 36)))) {
-        pipe_uuid_to_bytes(pipe_str_of(bytes + 1, 36), exact);
+    if (size == 37 && bytes[0] == 36 && pack_uuid(bytes + 1, exact)) {
         tag = TAG_UUID;
     } else if (size <= 16) {
         memcpy(exact, bytes, size);
@@ -163,7 +184,8 @@ static void rebuild(struct pipe_dedup *dedup, struct segment *segment, int64_t w
     free(old.ids);
 }
 
-/* --- Buckets ------------------------------------------------------------------------------------ */
+/* --- Buckets ------------------------------------------------------------------------------------
+ */
 
 static struct bucket *bucket_at(struct pipe_dedup *dedup, int64_t expiry)
 {
@@ -216,8 +238,7 @@ static void drop_buckets(struct pipe_dedup *dedup, int64_t watermark)
         return;
     dedup->first_kept = dedup->buckets[over - 1].index + 1;
     dedup->bucket_count -= over;
-    memmove(dedup->buckets, dedup->buckets + over,
-            dedup->bucket_count * sizeof *dedup->buckets);
+    memmove(dedup->buckets, dedup->buckets + over, dedup->bucket_count * sizeof *dedup->buckets);
     dedup->recent = 0;
 }
 
@@ -241,7 +262,8 @@ static void shrink(struct pipe_dedup *dedup, int64_t watermark)
     dedup->pending.size = kept * sizeof *pending;
 }
 
-/* --- Records ------------------------------------------------------------------------------------ */
+/* --- Records ------------------------------------------------------------------------------------
+ */
 
 static void remember(struct pipe_dedup *dedup, uint64_t place, struct id *slot, const struct id *id,
                      int64_t watermark)
@@ -295,7 +317,8 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     return PIPE_UNIQUE;
 }
 
-/* --- State -------------------------------------------------------------------------------------- */
+/* --- State --------------------------------------------------------------------------------------
+ */
 
 static void *dedup_create(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key)
 {
@@ -352,7 +375,8 @@ static bool dedup_load(void *state, const void *key, size_t key_bytes, const voi
         uint64_t place = place_of(dedup, &id);
         struct segment *segment = segment_of(dedup, place);
         struct id *slot = segment->capacity == 0 ? NULL : find(segment, place, &id, tag);
-        /* A key that came again after it was forgotten may be in two buckets: the later one counts. */
+        /* A key that came again after it was forgotten may be in two buckets: the later one counts.
+         */
         if (slot == NULL || tag_of(slot) == TAG_FREE || expiry_of(slot) < expiry_of(&id))
             remember(dedup, place, slot, &id, PIPE_TIME_MIN);
         bucket_at(dedup, expiry_of(&id))->stored = true;
@@ -370,29 +394,58 @@ static int compare_pending(const void *a, const void *b)
     return (x->high > y->high) - (x->high < y->high);
 }
 
+static int64_t bucket_of(const struct pipe_dedup *dedup, const struct id *id)
+{
+    return pipe_floor_div(expiry_of(id), dedup->width);
+}
+
+/* Brings the keys of the first one's bucket to the front; returns how many there are. */
+static size_t gather_bucket(const struct pipe_dedup *dedup, struct id *ids, size_t count)
+{
+    int64_t begin = bucket_of(dedup, &ids[0]) * dedup->width, last;
+    size_t front = 0;
+    if (__builtin_add_overflow(begin, dedup->width - 1, &last))
+        last = PIPE_TIME_MAX;
+    for (size_t i = 0; i < count; i++) {
+        int64_t expiry = expiry_of(&ids[i]);
+        if (expiry < begin || expiry > last)
+            continue;
+        struct id swap = ids[front];
+        ids[front++] = ids[i];
+        ids[i] = swap;
+    }
+    return front;
+}
+
+#define SORT_BEYOND 8 /* buckets in one save: usually there are one or two */
+
 static void dedup_save(void *state, const struct pipe_state_writer *writer)
 {
     struct pipe_dedup *dedup = state;
     struct id *pending = (struct id *)(void *)dedup->pending.data;
-    size_t count = dedup->pending.size / sizeof *pending;
+    size_t count = dedup->pending.size / sizeof *pending, n;
     uint8_t key[KEY_BYTES], from[8] = {0};
     if (dedup->drop_stored) {
         state_key(key, dedup->first_kept, 0);
         writer->remove_range(writer->context, from, sizeof from, key, 8);
         dedup->drop_stored = false;
     }
-    if (count > 1)
-        qsort(pending, count, sizeof *pending, compare_pending);
-    for (size_t i = 0, begin = 0; i < count; begin = i) {
-        int64_t index = pipe_floor_div(expiry_of(&pending[begin]), dedup->width);
-        while (i < count && pipe_floor_div(expiry_of(&pending[i]), dedup->width) == index)
-            i++;
+    unsigned buckets = 0;
+    for (size_t begin = 0; begin < count; begin += n, buckets++) {
+        if (buckets == SORT_BEYOND)
+            qsort(pending + begin, count - begin, sizeof *pending, compare_pending);
+        int64_t index = bucket_of(dedup, &pending[begin]);
+        if (buckets < SORT_BEYOND) {
+            n = gather_bucket(dedup, pending + begin, count - begin);
+        } else {
+            for (n = 1; begin + n < count && bucket_of(dedup, &pending[begin + n]) == index;)
+                n++;
+        }
         /* Over already: neither needed nor, with its range removed, ever taken away again. */
         if (index < dedup->first_kept)
             continue;
         state_key(key, index, dedup->serial);
-        writer->put(writer->context, key, sizeof key, &pending[begin],
-                    (i - begin) * sizeof *pending);
+        writer->put(writer->context, key, sizeof key, &pending[begin], n * sizeof *pending);
         bucket_at(dedup, expiry_of(&pending[begin]))->stored = true;
     }
     dedup->serial += count > 0;

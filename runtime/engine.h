@@ -58,12 +58,18 @@ struct pipe_inspect_options {
     const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
     int64_t partition, from, limit; /* partition -1: all */
 };
+struct pipe_traffic_options {
+    struct pipe_run_options run; /* first; of it feeder and progress: the rows of options are shared */
+    const char *to, *traffic;    /* the directory; the traffic's name, NULL: the first of each source */
+};
 
 /* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
 int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options);
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options);
+int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
+                         struct pipe_traffic_options *options);
 void pipe_options_free(struct pipe_run_options *options);
 /* The nearest of `count` names, or NULL if none is near. */
 const char *pipe_nearest(const char *word, const char *const *names, size_t count);

@@ -7,7 +7,10 @@
 
 #include "input.h"
 
-enum { PIPE_CHUNK_BYTES = 256 * 1024 };
+enum {
+    PIPE_CHUNK_BYTES = 256 * 1024,
+    PIPE_BATCH_RECORDS = 16384 /* the most a call of next() gives, whatever it is asked for */
+};
 
 enum pipe_read { PIPE_READ_DATA, PIPE_READ_END, PIPE_READ_AGAIN, PIPE_READ_FAILED };
 
@@ -21,9 +24,12 @@ struct pipe_file_reader {
 /* Opens at `offset`. False: error has the line. */
 bool pipe_file_open(struct pipe_file_reader *reader, const struct pipe_input_config *config, int64_t offset,
                     char *error, size_t error_bytes);
-/* Up to `capacity` bytes. READ_AGAIN: a signal interrupted. FAILED: error has the line. */
+/* Up to `capacity` bytes. READ_AGAIN: standard input has none now, or a signal interrupted. FAILED: error has the
+ * line. Standard input never blocks here. */
 enum pipe_read pipe_file_read(struct pipe_file_reader *reader, const char *path, void *to, size_t capacity,
                               size_t *size_bytes, char *error, size_t error_bytes);
+/* After READ_AGAIN: waits for more bytes; false: a signal came. For openers, which need the header to go on. */
+bool pipe_file_wait(const struct pipe_file_reader *reader);
 void pipe_file_close(struct pipe_file_reader *reader);
 
 /* The hint of inputs that resume at a byte offset. */

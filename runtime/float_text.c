@@ -1,6 +1,6 @@
 /*
- * float_text.c: floats as text (value.h). Nothing in the program calls setlocale, so the C library's
- * conversions, which are correctly rounded, use a '.'.
+ * float_text.c: floats as text (value.h). Nothing in the program calls setlocale, so the C
+ * library's conversions, which are correctly rounded, use a '.'.
  */
 #include "value.h"
 
@@ -50,15 +50,15 @@ static void add_one_in_last_place(struct digits *digits)
 }
 
 /*
- * In the normal range of a type, every decimal of DIG digits (15, for float32 6) has its own float. So if one
- * of at most DIG digits reads back, it is the DIG digits nearest to the value, less their trailing zeros.
- * Below that range precision runs out, and each length has to be tried.
+ * In the normal range of a type, every decimal of DIG digits (15, for float32 6) has its own float.
+ * So if one of at most DIG digits reads back, it is the DIG digits nearest to the value, less their
+ * trailing zeros. Below that range precision runs out, and each length has to be tried.
  */
 static struct digits digits_shortest(double value, bool single)
 {
     int unused;
-    /* Below a power of two floats lie closer: the nearest n digits may be just out of reach below it, while
-     * those above still read back. */
+    /* Below a power of two floats lie closer: the nearest n digits may be just out of reach below
+     * it, while those above still read back. */
     bool power_of_two = frexp(value, &unused) == 0.5;
     bool normal = value >= (single ? (double)FLT_MIN : DBL_MIN);
     int most = single ? FLT_DECIMAL_DIG : DBL_DECIMAL_DIG;
@@ -117,9 +117,10 @@ static size_t write_digits(char *to, const struct digits *digits)
 }
 
 /*
- * Prices and the like: at most 15 digits, few of them behind the point. m / 10^k of exact doubles is
- * correctly rounded, so equality proves that the digits of m read back; two texts of at most 15 digits never
- * read as the same double, so the least k gives the shortest. Returns 0 if it is no such number.
+ * Prices and the like: at most 15 digits, few of them behind the point. m / 10^k of exact doubles
+ * is correctly rounded, so equality proves that the digits of m read back; two texts of at most 15
+ * digits never read as the same double, so the least k gives the shortest. Returns 0 if it is no
+ * such number.
  */
 static size_t write_few_digits(char *to, double value)
 {
@@ -172,7 +173,8 @@ size_t pipe_f32_write(char *to, float value)
     return write_float(to, (double)value, true);
 }
 
-/* --- Reading ------------------------------------------------------------------------------------ */
+/* --- Reading ------------------------------------------------------------------------------------
+ */
 
 static const char *skip_digits(const char *at, const char *end)
 {

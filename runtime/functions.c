@@ -6,7 +6,8 @@
 
 static const struct pipe_str empty = {"", 0};
 
-/* --- Strings ------------------------------------------------------------------------------------ */
+/* --- Strings ------------------------------------------------------------------------------------
+ */
 
 static bool is_continuation(char c)
 {
@@ -53,8 +54,8 @@ static size_t map_case(struct pipe_str s, utf8proc_int32_t (*map)(utf8proc_int32
     return size;
 }
 
-static struct pipe_str change_case(struct pipe_arena *arena, struct pipe_str s, char first, char last,
-                                   utf8proc_int32_t (*map)(utf8proc_int32_t))
+static struct pipe_str change_case(struct pipe_arena *arena, struct pipe_str s, char first,
+                                   char last, utf8proc_int32_t (*map)(utf8proc_int32_t))
 {
     size_t i = 0;
     char *result = pipe_arena_alloc(arena, s.size);
@@ -153,9 +154,8 @@ bool pipe_fn_starts_with(struct pipe_str s, struct pipe_str prefix)
 
 bool pipe_fn_ends_with(struct pipe_str s, struct pipe_str suffix)
 {
-    return s.size >= suffix.size &&
-           (suffix.size == 0 ||
-            memcmp(s.data + s.size - suffix.size, suffix.data, suffix.size) == 0);
+    return s.size >= suffix.size && (suffix.size == 0 || memcmp(s.data + s.size - suffix.size,
+                                                                suffix.data, suffix.size) == 0);
 }
 
 /* Where `part` (not empty) next occurs at or behind offset `from`; SIZE_MAX: nowhere. */
@@ -237,7 +237,8 @@ struct pipe_str pipe_fn_concat2(struct pipe_arena *arena, struct pipe_str a, str
     return pipe_fn_concat(arena, (struct pipe_str[]){a, b}, 2);
 }
 
-/* On a mismatch only the last % takes one more character: earlier ones need never be tried again. */
+/* On a mismatch only the last % takes one more character: earlier ones need never be tried again.
+ */
 bool pipe_fn_like(struct pipe_str s, struct pipe_str pattern)
 {
     const char *at = s.data, *end = s.data + s.size, *retry = NULL;
@@ -265,7 +266,8 @@ bool pipe_fn_like(struct pipe_str s, struct pipe_str pattern)
     return p == pattern.size;
 }
 
-/* --- Numbers ------------------------------------------------------------------------------------ */
+/* --- Numbers ------------------------------------------------------------------------------------
+ */
 
 pipe_decimal pipe_fn_round_decimal(pipe_decimal x, unsigned scale)
 {
@@ -296,7 +298,8 @@ const void *pipe_fn_get_map(struct pipe_map m, struct pipe_str key, size_t entry
     return NULL;
 }
 
-/* --- Casts from string -------------------------------------------------------------------------- */
+/* --- Casts from string --------------------------------------------------------------------------
+ */
 
 bool pipe_cast_string_bool(struct pipe_str s, bool *out)
 {
@@ -391,7 +394,8 @@ bool pipe_cast_bytes_string(struct pipe_str s, struct pipe_str *out)
     return true;
 }
 
-/* --- Casts to narrower -------------------------------------------------------------------------- */
+/* --- Casts to narrower --------------------------------------------------------------------------
+ */
 
 bool pipe_cast_f64_i64(double x, int64_t *out)
 {
@@ -456,7 +460,8 @@ bool pipe_cast_i64_date(int64_t x, int32_t *out)
     return x >= PIPE_DATE_MIN && x <= PIPE_DATE_MAX && (*out = (int32_t)x, true);
 }
 
-/* --- Casts to string ---------------------------------------------------------------------------- */
+/* --- Casts to string ----------------------------------------------------------------------------
+ */
 
 static struct pipe_str keep(struct pipe_arena *arena, const char *text, size_t size)
 {

@@ -1,15 +1,16 @@
 /*
- * functions.h: the functions and casts of the language, one C function each (functions.c, time_text.c,
- * regex.cc, hash.c), named pipe_fn_<name> and pipe_cast_<from>_<to>.
+ * functions.h: the functions and casts of the language, one C function each (functions.c,
+ * time_text.c, regex.cc, hash.c), named pipe_fn_<name> and pipe_cast_<from>_<to>.
  *
  * Conventions. Arguments are never null: generated code tests for null first (null in, null out).
  *   - `T f(args)`                cannot fail;
- *   - `bool f(args, T *out)`     fallible (`expression_failed`), or, where the comment says PRESENT,
- *                                null if false;
+ *   - `bool f(args, T *out)`     fallible (`expression_failed`), or, where the comment says
+ * PRESENT, null if false;
  *   - an arena comes first where a result needs memory; other results point into their arguments.
  * Beyond the arena's limit a result is '' and arena->overflow is set: test it once a record.
  * Positions and lengths are in code points, counting from 1.
- * Types in names: bool i32 i64 f32 f64 decimal string uuid enum bytes date ts_ms ts_us duration (ms).
+ * Types in names: bool i32 i64 f32 f64 decimal string uuid enum bytes date ts_ms ts_us duration
+ * (ms).
  */
 #ifndef PIPE_FUNCTIONS_H
 #define PIPE_FUNCTIONS_H
@@ -33,9 +34,10 @@ static inline int64_t pipe_fn_octet_length(struct pipe_str s) /* also of bytes *
     return (int64_t)s.size;
 }
 
-struct pipe_str pipe_fn_lower(struct pipe_arena *arena, struct pipe_str s); /* simple mapping: one */
+struct pipe_str pipe_fn_lower(struct pipe_arena *arena,
+                              struct pipe_str s); /* simple mapping: one */
 struct pipe_str pipe_fn_upper(struct pipe_arena *arena, struct pipe_str s); /* code point to one */
-struct pipe_str pipe_fn_trim(struct pipe_str s);                           /* U+0020 only */
+struct pipe_str pipe_fn_trim(struct pipe_str s);                            /* U+0020 only */
 struct pipe_str pipe_fn_ltrim(struct pipe_str s);
 struct pipe_str pipe_fn_rtrim(struct pipe_str s);
 
@@ -54,13 +56,15 @@ struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, str
 /* Part n; n < 1 or beyond the last part: ''. With the separator '' all of s is part 1. */
 struct pipe_str pipe_fn_split_part(struct pipe_str s, struct pipe_str separator, int64_t n);
 /* pipe_fn_concat(arena, (struct pipe_str[]){a, b, c}, 3) */
-struct pipe_str pipe_fn_concat(struct pipe_arena *arena, const struct pipe_str *parts, size_t count);
+struct pipe_str pipe_fn_concat(struct pipe_arena *arena, const struct pipe_str *parts,
+                               size_t count);
 struct pipe_str pipe_fn_concat2(struct pipe_arena *arena, struct pipe_str a, struct pipe_str b);
 
 /* `%` any text, `_` one code point, no escape; the whole of s must match. */
 bool pipe_fn_like(struct pipe_str s, struct pipe_str pattern);
 
-/* --- Regexes: RE2 syntax, unanchored, linear time, at most 8 MiB a program --------------------- */
+/* --- Regexes: RE2 syntax, unanchored, linear time, at most 8 MiB a program ---------------------
+ */
 
 struct pipe_regex; /* immutable; may be shared by threads */
 /* NULL, with the cause in *error (may be NULL), if the pattern is wrong or too large. */
@@ -77,11 +81,13 @@ bool pipe_fn_matches(const struct pipe_regex *regex, struct pipe_str s);
  * no part in it. */
 bool pipe_fn_regexp_extract(const struct pipe_regex *regex, struct pipe_str s, int64_t group,
                             struct pipe_str *out);
-/* Every match, from the left, not overlapping. An empty match right behind a match is passed over. */
+/* Every match, from the left, not overlapping. An empty match right behind a match is passed over.
+ */
 struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pipe_regex *regex,
                                        struct pipe_str s, struct pipe_str text);
 
-/* --- Numbers: abs of integers is pipe_abs_i32 / _i64 (fallible) -------------------------------- */
+/* --- Numbers: abs of integers is pipe_abs_i32 / _i64 (fallible) --------------------------------
+ */
 
 /* round is half away from zero. Of decimals the result has scale 0. */
 static inline double pipe_fn_abs_f64(double x)
@@ -157,25 +163,27 @@ enum pipe_time_unit {
     PIPE_UNIT_MINUTE,
     PIPE_UNIT_HOUR,
     PIPE_UNIT_DAY,
-    PIPE_UNIT_WEEK,  /* date_trunc only; from Monday */
+    PIPE_UNIT_WEEK, /* date_trunc only; from Monday */
     PIPE_UNIT_MONTH,
     PIPE_UNIT_YEAR,
-    PIPE_UNIT_DOW    /* date_part only; Monday 1 … Sunday 7 */
+    PIPE_UNIT_DOW /* date_part only; Monday 1 … Sunday 7 */
 };
 bool pipe_time_unit_of(struct pipe_str name, enum pipe_time_unit *out); /* 'hour' */
 
 int64_t pipe_fn_date_trunc_ms(enum pipe_time_unit unit, int64_t ms);
 int64_t pipe_fn_date_trunc_us(enum pipe_time_unit unit, int64_t us);
-int32_t pipe_fn_date_trunc_date(enum pipe_time_unit unit, int32_t days); /* units up to hour: itself */
+int32_t pipe_fn_date_trunc_date(enum pipe_time_unit unit,
+                                int32_t days); /* units up to hour: itself */
 int32_t pipe_fn_date_part_ms(enum pipe_time_unit unit, int64_t ms);
 int32_t pipe_fn_date_part_us(enum pipe_time_unit unit, int64_t us);
 int32_t pipe_fn_date_part_date(enum pipe_time_unit unit, int32_t days); /* hour … second: 0 */
 
 /*
- * %Y (4 digits) %m %d %H %M %S (2 digits) %f (reading: 1 to 6 digits; writing: 6, of timestamp_ms 3)
- * %b (Jan … Dec, reading in any case) %z (reading +hhmm, +hh:mm, Z; writing +0000) %%. Other text must match. Reading:
- * a part that is not in the format is that of 1970-01-01T00:00:00Z; digits beyond the unit are cut
- * off; a part given twice must agree; years 0001 to 9999 after the offset.
+ * %Y (4 digits) %m %d %H %M %S (2 digits) %f (reading: 1 to 6 digits; writing: 6, of timestamp_ms
+ * 3) %b (Jan … Dec, reading in any case) %z (reading +hhmm, +hh:mm, Z; writing +0000) %%. Other
+ * text must match. Reading: a part that is not in the format is that of 1970-01-01T00:00:00Z;
+ * digits beyond the unit are cut off; a part given twice must agree; years 0001 to 9999 after the
+ * offset.
  */
 bool pipe_time_format_check(struct pipe_str format, struct pipe_error *error);
 bool pipe_fn_parse_timestamp_ms(struct pipe_str s, struct pipe_str format, int64_t *out);
@@ -187,8 +195,10 @@ struct pipe_str pipe_fn_format_timestamp_us(struct pipe_arena *arena, int64_t us
 
 /* --- Nested values and JSON ------------------------------------------------------------------- */
 
-/* PRESENT: a pointer to the slot, NULL if absent; a nullable element's is_null lies behind it (row.h). */
-static inline const void *pipe_fn_get_array(struct pipe_array a, int64_t index, size_t element_bytes)
+/* PRESENT: a pointer to the slot, NULL if absent; a nullable element's is_null lies behind it
+ * (row.h). */
+static inline const void *pipe_fn_get_array(struct pipe_array a, int64_t index,
+                                            size_t element_bytes)
 {
     if (index < 0 || index >= (int64_t)a.count)
         return NULL;
@@ -197,9 +207,9 @@ static inline const void *pipe_fn_get_array(struct pipe_array a, int64_t index, 
 /* PRESENT: a pointer to the value part of the entry, NULL if there is no such key. */
 const void *pipe_fn_get_map(struct pipe_map m, struct pipe_str key, size_t entry_bytes);
 
-/* PRESENT: the text of the scalar at `path` (`a.b[0].c`, `[2]`; '' is the root): a string unescaped, a
- * number as written, true, false. Absent: not JSON, no such path, null, object, array. If a name
- * occurs twice, the first counts. */
+/* PRESENT: the text of the scalar at `path` (`a.b[0].c`, `[2]`; '' is the root): a string
+ * unescaped, a number as written, true, false. Absent: not JSON, no such path, null, object, array.
+ * If a name occurs twice, the first counts. */
 bool pipe_fn_json_value(struct pipe_arena *arena, struct pipe_str s, struct pipe_str path,
                         struct pipe_str *out);
 bool pipe_json_path_check(struct pipe_str path, struct pipe_error *error);
@@ -211,7 +221,8 @@ struct pipe_str pipe_fn_sha256(struct pipe_arena *arena, struct pipe_str s); /* 
 struct pipe_str pipe_fn_hmac_sha256(struct pipe_arena *arena, struct pipe_str s,
                                     struct pipe_str secret);
 
-/* --- Casts. Widening is plain C; string → bytes and integer ↔ duration are the same value. ------ */
+/* --- Casts. Widening is plain C; string → bytes and integer ↔ duration are the same value. ------
+ */
 
 bool pipe_cast_string_bool(struct pipe_str s, bool *out);   /* `true`, `false` */
 bool pipe_cast_string_i32(struct pipe_str s, int32_t *out); /* optional sign, digits */
@@ -225,7 +236,7 @@ bool pipe_cast_string_enum(struct pipe_str s, const struct pipe_type *type, uint
 bool pipe_cast_string_date(struct pipe_str s, int32_t *out);  /* 2026-01-31 */
 bool pipe_cast_string_ts_ms(struct pipe_str s, int64_t *out); /* RFC 3339 */
 bool pipe_cast_string_ts_us(struct pipe_str s, int64_t *out);
-bool pipe_cast_string_duration(struct pipe_str s, int64_t *out); /* integer: milliseconds */
+bool pipe_cast_string_duration(struct pipe_str s, int64_t *out);      /* integer: milliseconds */
 bool pipe_cast_bytes_string(struct pipe_str s, struct pipe_str *out); /* must be UTF-8 */
 
 /* To narrower: fails out of range; fractions are rounded half away from zero, as round() does. */

@@ -94,8 +94,8 @@ void pipe_hmac_sha256(const void *key, size_t key_bytes, const void *bytes, size
 {
     unsigned size = 0;
     /* A key of no bytes must not be NULL: that would mean the key of the call before. */
-    if (HMAC(EVP_sha256(), key_bytes > 0 ? key : "", (int)key_bytes, bytes, size_bytes, out, &size) ==
-            NULL ||
+    if (HMAC(EVP_sha256(), key_bytes > 0 ? key : "", (int)key_bytes, bytes, size_bytes, out,
+             &size) == NULL ||
         size != 32)
         crypto_failed("hmac_sha256");
 }

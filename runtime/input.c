@@ -21,6 +21,6 @@ struct pipe_input *pipe_input_open(const struct pipe_input_config *config, char 
     case PIPE_FORMAT_PARQUET:
         break;
     }
-    snprintf(error, error_bytes, "%s: a file cannot be read in this format", config->path);
+    snprintf(error, error_bytes, "%.300s: a file cannot be read in this format", config->path);
     return NULL;
 }

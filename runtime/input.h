@@ -91,17 +91,21 @@ struct pipe_input *pipe_input_topic_file_open(const struct pipe_input_config *co
     "{\"name\":\"key\",\"type\":[\"null\",\"bytes\"]},{\"name\":\"value\",\"type\":[\"null\",\"bytes\"]}]}"
 
 /* ---- Traffic (runtime/traffic.c) ----
- * A feeder generates records for the topic of one source. The engine appends them to the embedded topic, with the
+ * A feeder generates records for the topic (or file) of one source. A value is as the source's records are: on Kafka
+ * Avro in the single-object frame, in files without; JSON and CSV without line end. The engine appends them to the embedded topic, with the
  * feeder's position, in the commit that is open; the source's tasks read them from there. The whole sequence is a
  * function of the options (and the plan): that is what makes the position a plain number. */
 struct pipe_feed_record {
     int32_t partition;                  /* by the key, as producers do */
     int64_t kafka_time_ms;              /* sending time; never decreases */
     struct pipe_str key, value;         /* data NULL: none. Live until the next call */
+    uint64_t event;                     /* number of the event it is a record of */
+    int32_t fault;                      /* in the traffic's faults: what was done to it; -1: nothing */
+    int32_t duplicate;                  /* the `duplicate` fault that sent it again; -1: it is the first of its event */
 };
 struct pipe_feeder_options {
     int64_t count;                      /* events (faults add records); -1: without end */
-    int64_t rate_per_second;
+    int64_t rate_per_second;            /* >= 1 */
     uint64_t seed;
     int64_t start_ms;
 };

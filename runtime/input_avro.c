@@ -1,6 +1,6 @@
 /*
  * input_avro.c: Avro container files: of the contract's records (input_avro), and topic files, whose records are
- * envelopes of time, key and value (input_topic_file). Both give whole blocks in batches and resume at (block, record).
+ * envelopes of time, key and value (input_topic_file). A batch is a part of one block; both resume at (block, record).
  */
 #include "avro_container.h"
 
@@ -13,6 +13,7 @@ struct avro {
     struct pipe_container container;
     bool is_topic;
     bool any_fault;
+    size_t batch_bytes;
     char too_long[96];
     struct pipe_record *records;
     const char **faults;
@@ -30,7 +31,7 @@ static void avro_reserve(struct avro *avro, uint32_t count)
     avro->capacity = count;
 }
 
-/* The envelope's fields into the record. False: container.error. */
+/* The envelope's fields into the record. False: input.error. */
 static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_record *record)
 {
     struct pipe_reader reader;
@@ -42,8 +43,9 @@ static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_
               pipe_avro_nullable(&reader, true, &no_value) &&
               (no_value || pipe_avro_bytes(&reader, &record->payload));
     if (!ok) {
-        snprintf(avro->input.error, sizeof avro->input.error, "%s: record %" PRId64 ": %s",
-                 avro->input.config.path, avro->input.position.offset, reader.cause);
+        snprintf(avro->input.error, sizeof avro->input.error,
+                 "%.300s: block at byte %" PRId64 ": record %" PRId64 ": %s", avro->input.config.path,
+                 avro->container.block_offset, avro->input.position.offset, reader.cause);
         return false;
     }
     record->kafka_time_ms = time;
@@ -52,6 +54,11 @@ static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_
     if (!no_key && record->key.data == NULL)
         record->key.data = "";
     return true;
+}
+
+static void clip(struct pipe_str *text, size_t limit)
+{
+    text->size = text->size < limit ? text->size : limit;
 }
 
 static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
@@ -74,8 +81,11 @@ static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
         record->payload = (struct pipe_str){bytes.size > 0 ? bytes.data : "", bytes.size};
     }
     avro->faults[index] = NULL;
-    if (record->payload.size > config->max_record_bytes) {
-        record->payload.size = config->max_record_bytes;
+    avro->batch_bytes += bytes.size;
+    if (record->payload.size > config->max_record_bytes ||
+        record->key.size > config->max_record_bytes) {
+        clip(&record->payload, config->max_record_bytes);
+        clip(&record->key, config->max_record_bytes);
         avro->faults[index] = avro->too_long;
         avro->any_fault = true;
     }
@@ -100,14 +110,31 @@ static enum pipe_input_state avro_failed(struct avro *avro)
     return PIPE_INPUT_FAILED;
 }
 
+/* The next record of the block. False: error; asked again, it fails in the same way. */
+static bool avro_take(struct avro *avro, uint32_t index)
+{
+    struct pipe_container *container = &avro->container;
+    const uint8_t *at = container->at;
+    struct pipe_str bytes;
+    if (!pipe_container_record(container, &bytes))
+        return false;
+    if (avro_give(avro, index, bytes))
+        return true;
+    container->at = at;
+    container->given--;
+    return false;
+}
+
 static enum pipe_input_state avro_next(struct pipe_input *input, uint32_t max_records,
                                        struct pipe_record **records, uint32_t *count)
 {
     struct avro *avro = (struct avro *)input;
     struct pipe_container *container = &avro->container;
     uint32_t n = 0;
+    max_records = max_records < PIPE_BATCH_RECORDS ? max_records : PIPE_BATCH_RECORDS;
     avro_reserve(avro, max_records);
     avro->any_fault = false;
+    avro->batch_bytes = 0;
     while (container->given == container->count) {
         enum pipe_read read = pipe_container_block(container);
         if (read == PIPE_READ_FAILED)
@@ -116,17 +143,14 @@ static enum pipe_input_state avro_next(struct pipe_input *input, uint32_t max_re
             return PIPE_INPUT_WAIT;
         if (read == PIPE_READ_END)
             return PIPE_INPUT_END;
-        if (container->count == 0 && container->at != container->end) {
-            snprintf(input->error, sizeof input->error,
-                     "%s: block at byte %" PRId64 " says it has no records, but has bytes",
-                     container->path, container->block_offset);
-            return PIPE_INPUT_FAILED;
-        }
     }
-    while (n < max_records && container->given < container->count) {
-        struct pipe_str bytes;
-        if (!pipe_container_record(container, &bytes) || !avro_give(avro, n, bytes))
-            return avro_failed(avro);
+    while (n < max_records && container->given < container->count &&
+           avro->batch_bytes < PIPE_CHUNK_BYTES) {
+        if (!avro_take(avro, n)) {
+            if (n == 0)
+                return avro_failed(avro);
+            break; /* the sound ones before it go first */
+        }
         n++;
     }
     avro_mark(avro);
@@ -147,34 +171,46 @@ static void avro_close(struct pipe_input *input)
 
 static const struct pipe_input_ops avro_ops = {avro_next, avro_close};
 
+/* The name of the file's schema for messages: it comes from the file, so only plain characters. */
+static void name_schema(const struct avro *avro, char to[81])
+{
+    snprintf(to, 81, "%s", pipe_writer_schema_name(avro->container.schema));
+    for (char *at = to; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    if (to[0] == '\0')
+        snprintf(to, 81, "without a name");
+}
+
 /* Which version of the contract wrote the file; none: its records are `schema_unknown`. */
-static bool match_version(struct avro *avro)
+static void match_version(struct avro *avro)
 {
     const struct pipe_contract *contract = avro->input.config.source->contract;
     uint64_t fingerprint = pipe_writer_schema_fingerprint(avro->container.schema);
+    char name[81];
+    name_schema(avro, name);
     avro->input.avro_version = -1;
     for (uint32_t i = 0; contract != NULL && i < contract->version_count; i++)
         if (contract->versions[i].fingerprint == fingerprint)
             avro->input.avro_version = (int32_t)i;
     snprintf(avro->input.schema_detail, sizeof avro->input.schema_detail,
-             "writer schema %.80s, fingerprint %016" PRIx64,
-             pipe_writer_schema_name(avro->container.schema), fingerprint);
-    return true;
+             "writer schema %s, fingerprint %016" PRIx64, name, fingerprint);
 }
 
 static bool is_envelope(struct avro *avro)
 {
-    char why[64];
+    char why[256], name[81];
     struct pipe_writer_schema *envelope = pipe_writer_schema_parse(
         PIPE_TOPIC_FILE_SCHEMA, sizeof PIPE_TOPIC_FILE_SCHEMA - 1, why, sizeof why);
     bool same = envelope != NULL && pipe_writer_schema_fingerprint(envelope) ==
                                         pipe_writer_schema_fingerprint(avro->container.schema);
     pipe_writer_schema_free(envelope);
+    name_schema(avro, name);
     if (!same)
         snprintf(avro->container.error, sizeof avro->container.error,
-                 "%s: is no topic file: its schema is %.80s, not pipec.record; `traffic --to DIR` "
-                 "and `inspect DIR dump` write such files",
-                 avro->container.path, pipe_writer_schema_name(avro->container.schema));
+                 "%.300s: is no topic file: its schema is %s, not pipec.record; `traffic --to DIR` "
+                 "writes such files",
+                 avro->container.path, name);
     return same;
 }
 
@@ -186,9 +222,12 @@ static bool avro_resume(struct avro *avro, const int64_t hint[2])
         return false;
     if (hint[1] == 0)
         return true;
-    if (pipe_container_block(container) != PIPE_READ_DATA || container->count < hint[1]) {
+    enum pipe_read read = pipe_container_block(container);
+    if (read == PIPE_READ_FAILED)
+        return false;
+    if (read != PIPE_READ_DATA || hint[1] < 0 || container->count < hint[1]) {
         snprintf(container->error, sizeof container->error,
-                 "%s: has no block at byte %" PRId64 ", where it was left: the file has changed",
+                 "%.300s: has no block at byte %" PRId64 ", where it was left: the file has changed",
                  container->path, hint[0]);
         return false;
     }
@@ -204,7 +243,7 @@ static struct pipe_input *avro_open(const struct pipe_input_config *config, bool
 {
     int64_t hint[2];
     if (!pipe_position_get(&config->resume, hint, 2)) {
-        snprintf(error, error_bytes, "%s: the stored position belongs to another kind of file",
+        snprintf(error, error_bytes, "%.300s: the stored position belongs to another kind of file",
                  config->path);
         return NULL;
     }
@@ -215,12 +254,13 @@ static struct pipe_input *avro_open(const struct pipe_input_config *config, bool
     avro->is_topic = is_topic;
     snprintf(avro->too_long, sizeof avro->too_long, "the record is longer than %u bytes",
              config->max_record_bytes);
-    if (!pipe_container_open(&avro->container, config) ||
-        !(is_topic ? is_envelope(avro) : match_version(avro)) || !avro_resume(avro, hint)) {
+    if (!pipe_container_open(&avro->container, config) || (is_topic && !is_envelope(avro)) ||
+        !avro_resume(avro, hint)) {
         snprintf(error, error_bytes, "%s", avro->container.error);
         avro_close(&avro->input);
         return NULL;
     }
+    match_version(avro);
     return &avro->input;
 }
 

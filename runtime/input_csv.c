@@ -110,6 +110,7 @@ static enum pipe_input_state csv_next(struct pipe_input *input, uint32_t max_rec
     struct pipe_csv_record record;
     bool any_fault = false;
     uint32_t n = 0;
+    max_records = max_records < PIPE_BATCH_RECORDS ? max_records : PIPE_BATCH_RECORDS;
     csv_reserve(csv, max_records);
     pipe_arena_reset(&csv->arena);
     for (;;) {
@@ -149,37 +150,49 @@ static void csv_close(struct pipe_input *input)
 
 static const struct pipe_input_ops csv_ops = {csv_next, csv_close};
 
+/* The header record. False: error has the line. */
+static bool csv_next_header(struct csv *csv, struct pipe_csv_record *header, char *error,
+                            size_t error_bytes)
+{
+    const char *path = csv->input.config.path;
+    while (!pipe_csv_next(&csv->splitter, header)) {
+        if (csv->ended) {
+            snprintf(error, error_bytes,
+                     "%.300s: is empty, but the source says `header`: a first line with column names "
+                     "is needed",
+                     path);
+            return false;
+        }
+        enum pipe_read read = csv_feed(csv);
+        if (read == PIPE_READ_FAILED) {
+            snprintf(error, error_bytes, "%s", csv->input.error);
+            return false;
+        }
+        if (read == PIPE_READ_AGAIN && !pipe_file_wait(&csv->reader)) {
+            snprintf(error, error_bytes, "%.300s: interrupted before its header came", path);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Reads the header record: column positions and where the first row begins. */
 static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
 {
     const struct pipe_row_type *row = csv->input.config.source->row;
     const char *path = csv->input.config.path;
     struct pipe_csv_record header;
-    enum pipe_read read = PIPE_READ_DATA;
-    while (!pipe_csv_next(&csv->splitter, &header)) {
-        read = csv->ended ? PIPE_READ_END : csv_feed(csv);
-        if (read == PIPE_READ_FAILED) {
-            snprintf(error, error_bytes, "%s", csv->input.error);
-            return false;
-        }
-        if (read == PIPE_READ_END && csv->ended && !pipe_csv_next(&csv->splitter, &header)) {
-            snprintf(error, error_bytes,
-                     "%s: is empty, but the source says `header`: a first line with column names "
-                     "is needed", path);
-            return false;
-        }
-        if (read == PIPE_READ_END)
-            break;
-    }
     struct pipe_error cause = {0};
-    csv->positions = pipe_calloc(row->column_count + 1, sizeof *csv->positions);
+    if (!csv_next_header(csv, &header, error, error_bytes))
+        return false;
     if (header.cause != NULL) {
-        snprintf(error, error_bytes, "%s: line 1: the header cannot be read: %s", path,
+        snprintf(error, error_bytes, "%.300s: line 1: the header cannot be read: %s", path,
                  header.cause);
         return false;
     }
+    csv->positions = pipe_calloc(row->column_count + 1, sizeof *csv->positions);
     if (!pipe_csv_positions(row, header.fields, header.field_count, csv->positions, &cause)) {
-        snprintf(error, error_bytes, "%s: line 1: header: %s: %s", path, cause.field, cause.detail);
+        snprintf(error, error_bytes, "%.300s: line 1: column %s: %s", path, cause.field, cause.detail);
         return false;
     }
     csv->input.csv_positions = csv->positions;
@@ -195,7 +208,7 @@ static bool csv_seek(struct csv *csv, int64_t offset, char *error, size_t error_
     pipe_file_close(&csv->reader);
     pipe_csv_free(&csv->splitter);
     pipe_csv_init(&csv->splitter, csv->input.config.max_record_bytes);
-    csv->splitter.has_bom_checked = true;
+    csv->splitter.bom_bytes = 3; /* past the beginning: none is looked for */
     csv->base = offset;
     csv->ended = false;
     csv->input.position = csv->input.config.resume;
@@ -207,7 +220,7 @@ struct pipe_input *pipe_input_csv_open(const struct pipe_input_config *config, c
 {
     int64_t hint[1];
     if (!pipe_position_get(&config->resume, hint, 1)) {
-        snprintf(error, error_bytes, "%s: the stored position belongs to another kind of file",
+        snprintf(error, error_bytes, "%.300s: the stored position belongs to another kind of file",
                  config->path);
         return NULL;
     }

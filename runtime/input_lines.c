@@ -11,10 +11,11 @@
 struct lines {
     struct pipe_input input;
     struct pipe_file_reader reader;
-    struct pipe_buf buf;                /* bytes read and not yet given; the file's bytes from `base` on */
-    size_t given;                       /* of buf: they belong to records that were returned */
-    int64_t base;                       /* file offset of buf.data[0] */
-    bool ended, skipping;               /* skipping: in a line that was too long, up to its end */
+    struct pipe_buf buf; /* bytes read and not yet given; the file's bytes from `base` on */
+    size_t given;        /* of buf: they belong to records that were returned */
+    int64_t base;        /* file offset of buf.data[0] */
+    bool ended;
+    bool skipping; /* in a line that was too long, up to its end; part of the position */
     struct pipe_record *records;
     const char **faults;
     uint32_t capacity;
@@ -35,7 +36,8 @@ static void lines_reserve(struct lines *lines, uint32_t count)
 /* Forgets what was given, keeps an unfinished line, reads one chunk behind it. */
 static enum pipe_read lines_fill(struct lines *lines)
 {
-    memmove(lines->buf.data, lines->buf.data + lines->given, lines->buf.size - lines->given);
+    if (lines->given > 0)
+        memmove(lines->buf.data, lines->buf.data + lines->given, lines->buf.size - lines->given);
     lines->buf.size -= lines->given;
     lines->base += (int64_t)lines->given;
     lines->given = 0;
@@ -63,8 +65,6 @@ static void lines_give(struct lines *lines, uint32_t index, size_t size, const c
     const char *text = (const char *)lines->buf.data + lines->given;
     struct pipe_record *record = &lines->records[index];
     const struct pipe_input_config *config = &lines->input.config;
-    if (fault == NULL && size > 0 && text[size - 1] == '\r')
-        size--;
     *record = (struct pipe_record){
         .has_position = true,
         .source = config->source_index,
@@ -102,10 +102,15 @@ static bool lines_cut(struct lines *lines, uint32_t index, bool *any_fault)
     size_t left = lines->buf.size - lines->given;
     if (left == 0)
         return false;
-    uint8_t *from = lines->buf.data + lines->given;
-    uint8_t *end = memchr(from, '\n', left);
-    size_t size = end != NULL ? (size_t)(end - from) : left;
-    if (size > limit) {
+    const uint8_t *from = lines->buf.data + lines->given;
+    const uint8_t *end = memchr(from, '\n', left);
+    size_t whole = end != NULL ? (size_t)(end - from) : left, size = whole;
+    bool ends_in_cr = from[size - 1 + (size == 0)] == '\r';
+    if (end != NULL && size > 0 && ends_in_cr)
+        size--;
+    /* A CR just behind the limit may belong to a line end that has not been read. */
+    bool undecided = end == NULL && !lines->ended && size == limit + 1 && ends_in_cr;
+    if (size > limit && !undecided) {
         lines_give(lines, index, limit, lines->too_long);
         lines->given += limit;
         lines->skipping = true;
@@ -115,7 +120,7 @@ static bool lines_cut(struct lines *lines, uint32_t index, bool *any_fault)
     if (end == NULL && !lines->ended)
         return false;
     lines_give(lines, index, size, NULL);
-    lines->given += size + (end != NULL ? 1 : 0);
+    lines->given += whole + (end != NULL ? 1 : 0);
     return true;
 }
 
@@ -125,6 +130,7 @@ static enum pipe_input_state lines_next(struct pipe_input *input, uint32_t max_r
     struct lines *lines = (struct lines *)input;
     bool any_fault = false;
     uint32_t n = 0;
+    max_records = max_records < PIPE_BATCH_RECORDS ? max_records : PIPE_BATCH_RECORDS;
     lines_reserve(lines, max_records);
     for (;;) {
         while (n < max_records && lines_cut(lines, n, &any_fault))
@@ -163,7 +169,7 @@ struct pipe_input *pipe_input_lines_open(const struct pipe_input_config *config,
 {
     int64_t hint[2];
     if (!pipe_position_get(&config->resume, hint, 2)) {
-        snprintf(error, error_bytes, "%s: the stored position belongs to another kind of file",
+        snprintf(error, error_bytes, "%.300s: the stored position belongs to another kind of file",
                  config->path);
         return NULL;
     }

@@ -1,7 +1,7 @@
 /*
- * json.h: writing JSON lines and CSV, value by value, for generated encoders (json_write.c), and checking
- * JSON text (json_read.c). The format is that of language.md §3: no spaces, nothing escaped but `"`, `\`
- * and control characters.
+ * json.h: writing JSON lines and CSV, value by value, for generated encoders (json_write.c), and
+ * checking JSON text (json_read.c). The format is that of language.md §3: no spaces, nothing
+ * escaped but `"`, `\` and control characters (`\u001f`: lower case).
  */
 #ifndef PIPE_JSON_H
 #define PIPE_JSON_H
@@ -66,7 +66,8 @@ static inline void pipe_json_string(struct pipe_buf *buf, struct pipe_str value)
                 return pipe_json_string_slow(buf, value, i);
             memcpy(to + i, &word, 8);
         }
-        memcpy(&word, value.data + value.size - 8, 8); /* the last word may overlap the one before */
+        memcpy(&word, value.data + value.size - 8,
+               8); /* the last word may overlap the one before */
         if (PIPE_UNLIKELY(pipe_json_escapes_in(word)))
             return pipe_json_string_slow(buf, value, i);
         memcpy(to + value.size - 8, &word, 8);
@@ -118,12 +119,15 @@ static inline void pipe_json_timestamp_us(struct pipe_buf *buf, int64_t us)
     pipe_ts_us_write(to + 1, us);
     buf->size += PIPE_TS_US_TEXT + 2;
 }
-/* Whether the text is one JSON value (UTF-8 already checked), nested at most PIPE_MAX_DEPTH deep. */
+/* Whether the text is one JSON value (UTF-8 already checked), nested at most PIPE_MAX_DEPTH deep.
+ */
 bool pipe_json_check(struct pipe_str text);
 
-/* --- CSV: fields without separators; the caller adds ',' and '\n' -------------------------------- */
+/* --- CSV: fields without separators; the caller adds ',' and '\n' --------------------------------
+ */
 
-void pipe_csv_string(struct pipe_buf *buf, struct pipe_str value); /* "" for empty; quotes if needed */
+void pipe_csv_string(struct pipe_buf *buf,
+                     struct pipe_str value); /* "" for empty; quotes if needed */
 /* The other kinds are written as in JSON without quotes: */
 void pipe_csv_decimal(struct pipe_buf *buf, pipe_decimal value, unsigned scale);
 void pipe_csv_date(struct pipe_buf *buf, int32_t days);

@@ -15,8 +15,8 @@ bool json_fail(struct json_scan *scan, const char *cause)
 
 void json_skip_space(struct json_scan *scan)
 {
-    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' ||
-                                    *scan->at == '\r'))
+    while (scan->at < scan->end &&
+           (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
         scan->at++;
 }
 
@@ -253,7 +253,8 @@ bool pipe_json_check(struct pipe_str text)
     return scan.at == scan.end;
 }
 
-/* --- Names given twice -------------------------------------------------------------------------- */
+/* --- Names given twice --------------------------------------------------------------------------
+ */
 
 static struct pipe_str *name_slot(struct pipe_str *slots, uint32_t capacity, struct pipe_str name)
 {
@@ -288,7 +289,8 @@ enum json_name_verdict json_name_add(struct json_names *names, struct pipe_arena
     return JSON_NAME_NEW;
 }
 
-/* --- json_value --------------------------------------------------------------------------------- */
+/* --- json_value ---------------------------------------------------------------------------------
+ */
 
 struct json_step {
     bool is_index;

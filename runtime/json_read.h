@@ -1,6 +1,7 @@
 /*
- * json_read.h: a scanner of JSON text (json_read.c), inside libpipe only. The text must be UTF-8 that was
- * checked. On failure a function sets scan->cause, leaves scan->at where the fault is, and returns false.
+ * json_read.h: a scanner of JSON text (json_read.c), inside libpipe only. The text must be UTF-8
+ * that was checked. On failure a function sets scan->cause, leaves scan->at where the fault is, and
+ * returns false.
  */
 #ifndef PIPE_JSON_READ_H
 #define PIPE_JSON_READ_H
@@ -23,7 +24,8 @@ bool json_fail(struct json_scan *scan, const char *cause);
 void json_skip_space(struct json_scan *scan);
 /* The next character that is not white space, or 0 at the end; it is not taken. */
 char json_peek(struct json_scan *scan);
-bool json_take(struct json_scan *scan, char c); /* the next one if it is c; else false, no failure */
+bool json_take(struct json_scan *scan,
+               char c); /* the next one if it is c; else false, no failure */
 bool json_scan_string(struct json_scan *scan, struct json_text *out);
 bool json_scan_number(struct json_scan *scan, struct pipe_str *out); /* the grammar only */
 bool json_scan_word(struct json_scan *scan, struct pipe_str word);   /* true false null */

@@ -46,7 +46,8 @@ void pipe_json_base64(struct pipe_buf *buf, struct pipe_str value)
     pipe_buf_add_byte(buf, '"');
 }
 
-/* --- CSV ---------------------------------------------------------------------------------------- */
+/* --- CSV ----------------------------------------------------------------------------------------
+ */
 
 void pipe_csv_string(struct pipe_buf *buf, struct pipe_str value)
 {
@@ -74,7 +75,8 @@ void pipe_csv_string(struct pipe_buf *buf, struct pipe_str value)
 
 void pipe_csv_decimal(struct pipe_buf *buf, pipe_decimal value, unsigned scale)
 {
-    buf->size += pipe_decimal_write((char *)pipe_buf_reserve(buf, PIPE_DECIMAL_TEXT_MAX), value, scale);
+    buf->size +=
+        pipe_decimal_write((char *)pipe_buf_reserve(buf, PIPE_DECIMAL_TEXT_MAX), value, scale);
 }
 
 void pipe_csv_date(struct pipe_buf *buf, int32_t days)

@@ -1,10 +1,11 @@
 /*
  * key.h: the two texts of a key.
  *
- * Group keys are bytes for hash tables, state and exchanges: each column self-delimiting, and two keys are
- * equal exactly if their bytes are. Integers, dates, instants, enums: zigzag varint. Strings, bytes: varint
- * length, bytes. uuid: its 16 bytes. bool: one byte. decimal: as fixed of 16 bytes. A nullable column begins with
- * a byte, 1 for null (nothing follows), else 0. Floats are no keys.
+ * Group keys are bytes for hash tables, state and exchanges: each column self-delimiting, and two
+ * keys are equal exactly if their bytes are. Integers, dates, instants, enums: zigzag varint.
+ * Strings, bytes: varint length, bytes. uuid: its 16 bytes. bool: one byte. decimal: as fixed of 16
+ * bytes. A nullable column begins with a byte, 1 for null (nothing follows), else 0. Floats are no
+ * keys.
  *
  * Key text is what Kafka sees as the key of a record: language.md §2.
  */
@@ -21,7 +22,8 @@ extern "C" {
 
 struct pipe_row_type;
 
-/* Returns is_null, so that: if (!pipe_key_add_null(buf, row->x_null)) pipe_key_add_i64(buf, row->x); */
+/* Returns is_null, so that: if (!pipe_key_add_null(buf, row->x_null)) pipe_key_add_i64(buf,
+ * row->x); */
 static inline bool pipe_key_add_null(struct pipe_buf *buf, bool is_null)
 {
     pipe_buf_add_byte(buf, is_null);
@@ -70,15 +72,16 @@ bool pipe_key_uuid(const uint8_t **at, const uint8_t *end, struct pipe_arena *ar
                    struct pipe_str *out);
 bool pipe_key_decimal(const uint8_t **at, const uint8_t *end, pipe_decimal *out);
 
-/* By descriptor: the group key of some columns of a row, and back into a row (other columns untouched). */
+/* By descriptor: the group key of some columns of a row, and back into a row (other columns
+ * untouched). */
 void pipe_key_add_columns(struct pipe_buf *buf, const struct pipe_row_type *type, const void *row,
                           const uint32_t *columns, size_t count);
 bool pipe_key_read_columns(const uint8_t **at, const uint8_t *end, struct pipe_arena *arena,
                            const struct pipe_row_type *type, void *row, const uint32_t *columns,
                            size_t count);
 
-/* Key text, appended. Generated code for one plain column: string, uuid: the bytes; enum: its symbol;
- * integers: pipe_json_i64; else pipe_json_… between `[`, `,`, `]`. */
+/* Key text, appended. Generated code for one plain column: string, uuid: the bytes; enum: its
+ * symbol; integers: pipe_json_i64; else pipe_json_… between `[`, `,`, `]`. */
 void pipe_key_text(struct pipe_buf *buf, const struct pipe_row_type *type, const void *row,
                    const uint32_t *columns, size_t count);
 

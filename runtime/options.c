@@ -9,6 +9,8 @@
 #include "engine.h"
 
 #define COMMIT_MS_MAX 3600000
+#define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
+#define TRAFFIC_COUNT 100000
 #define RECORD_BYTES_MIN 16
 #define RECORD_BYTES_MAX (64 << 20)
 
@@ -449,9 +451,9 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
         if (code != 0)
             return code;
     }
-    /* Counted traffic is the same every time; endless traffic begins now and goes on in real time. */
+    /* Endless traffic begins now and goes on in real time. */
     if (!options->has_start)
-        options->feeder.start_ms = options->has_count ? 1767225600000 : engine_wall_ms();
+        options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
     int code = check_paths(plan, options);
     code = code != 0 ? code : check_directory(plan, options);
     return code != 0 ? code : check_inputs(plan, options);
@@ -462,6 +464,71 @@ void pipe_options_free(struct pipe_run_options *options)
     for (uint32_t i = 0; i < options->path_count; i++)
         free((char *)options->paths[i].name);
     free(options->paths);
+}
+
+/* ---- traffic ---- */
+
+static const char *take_to(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->to = value;
+    return value[0] != '\0' ? NULL : "expected a directory";
+}
+
+static const char *take_traffic_name(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->traffic = value;
+    return NULL;
+}
+
+static const struct option_row traffic_rows[] = {
+    {"--to", "DIR", "write the files into DIR, which is made if it is not there", take_to},
+    {"--traffic", "NAME", "the `traffic` statement to write; without it the first of each source",
+     take_traffic_name},
+    {"--count", "N", "events (100000); faults add records", take_count},
+    {"--rate", "N/s", "events a second, in the time of the events (1000/s)", take_rate},
+    {"--seed", "N", "seed (1): the same options, the same bytes", take_seed},
+    {"--start", "TIME", "time of the first event (2026-01-01T00:00:00Z)", take_start},
+    {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
+};
+#define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
+
+static const char traffic_intro[] =
+    "Writes the events of the `traffic` statement to files, as fast as it can. A topic becomes one file\n"
+    "a partition, DIR/SOURCE-PARTITION.avro, with time, key and value of every record; a source that\n"
+    "reads files becomes one file in its format, for example DIR/SOURCE.csv. `run --path` reads them:\n\n"
+    "  NAME traffic --to data --count 1000000 --seed 7\n"
+    "  NAME run --path 'SOURCE=data/SOURCE-*.avro'\n\n"
+    "The files appear when they are complete; those of the same name are replaced. The faults of the\n"
+    "statement (duplicates, late records, ...) are in them, and a summary on standard error counts them.\n"
+    "Exit: 0 done or stopped, 1 disk, 2 usage.\n";
+
+int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
+                         struct pipe_traffic_options *options)
+{
+    *options = (struct pipe_traffic_options){
+        .run = {.feeder = {.count = TRAFFIC_COUNT,
+                           .rate_per_second = 1000,
+                           .seed = 1,
+                           .start_ms = TRAFFIC_START_MS}}};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_usage(plan, "traffic --to DIR [options]", traffic_intro, traffic_rows,
+                        TRAFFIC_ROWS);
+            return -1;
+        }
+        if (argv[i][0] != '-') {
+            fprintf(stderr, "%s traffic: unexpected '%s'; options begin with --\n", plan->name,
+                    argv[i]);
+            return PIPE_EXIT_USAGE;
+        }
+        int code = take_option(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
+        if (code != 0)
+            return code;
+    }
+    if (options->to != NULL)
+        return 0;
+    fprintf(stderr, "%s traffic: where to? %s traffic --to DIR\n", plan->name, plan->name);
+    return PIPE_EXIT_USAGE;
 }
 
 /* ---- inspect ---- */

@@ -10,17 +10,22 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { BLOCK_BYTES = 64 * 1024 };
+
 struct file_output {
     struct pipe_output output;
     int fd;
-    bool is_stdout, has_header;         /* has_header: it is in the file */
-    struct pipe_buf rows;               /* appended, not flushed */
-    int64_t row_count;
+    bool is_stdout;
+    bool headed, has_header; /* the format has a header; it is in the file */
+    struct pipe_buf ready;   /* appended, not flushed; of Avro whole blocks */
+    struct pipe_buf block;   /* of Avro: rows of the block that is being filled, */
+    int64_t block_rows;      /* and how many */
     uint8_t sync[PIPE_SYNC_BYTES];
 };
 
@@ -29,23 +34,63 @@ static const char *path_of(const struct file_output *file)
     return file->is_stdout ? "standard output" : file->output.config.path;
 }
 
+static bool refuse(struct file_output *file, const char *format, ...) PIPE_PRINTF(2, 3);
+static bool refuse(struct file_output *file, const char *format, ...)
+{
+    int used = snprintf(file->output.error, sizeof file->output.error, "%.300s: ", path_of(file));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(file->output.error + used, sizeof file->output.error - (size_t)used, format, args);
+    va_end(args);
+    return false;
+}
+
+/* By errno. */
 static bool failed(struct file_output *file, const char *doing)
 {
-    const char *hint = errno == ENOSPC || errno == EDQUOT ? "; make room and start again" : "";
-    snprintf(file->output.error, sizeof file->output.error, "%s: cannot be %s: %s%s", path_of(file),
-             doing, strerror(errno), hint);
-    return false;
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    return refuse(file, "cannot be %s: %s%s", doing, strerror(errno),
+                  full ? "; make room and start again" : "");
+}
+
+static void end_block(struct file_output *file)
+{
+    if (file->block_rows == 0)
+        return;
+    pipe_container_write_block(&file->ready, file->block_rows,
+                               pipe_str_of(file->block.data, file->block.size), file->sync);
+    file->block.size = 0;
+    file->block_rows = 0;
+}
+
+static void forget_rows(struct file_output *file)
+{
+    file->ready.size = file->block.size = 0;
+    file->block_rows = 0;
+    file->output.pending_bytes = 0;
 }
 
 static bool file_append(struct pipe_output *output, struct pipe_str row)
 {
     struct file_output *file = (struct file_output *)output;
-    pipe_buf_add(&file->rows, row.data, row.size);
-    if (output->config.format != PIPE_FORMAT_AVRO)
-        pipe_buf_add(&file->rows, "\n", 1);
-    file->row_count++;
-    output->pending_bytes = file->rows.size;
+    if (output->config.format == PIPE_FORMAT_AVRO) {
+        pipe_buf_add(&file->block, row.data, row.size);
+        file->block_rows++;
+        if (file->block.size >= BLOCK_BYTES)
+            end_block(file);
+    } else {
+        pipe_buf_add(&file->ready, row.data, row.size);
+        pipe_buf_add_byte(&file->ready, '\n');
+    }
+    output->pending_bytes = file->ready.size + file->block.size;
     return true;
+}
+
+/* A terminal or pipe that somebody else has set to non-blocking. */
+static void wait_for_room(int fd)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+    poll(&wanted, 1, -1);
 }
 
 static bool write_all(struct file_output *file, const void *bytes, size_t size)
@@ -53,7 +98,9 @@ static bool write_all(struct file_output *file, const void *bytes, size_t size)
     const char *at = bytes;
     while (size > 0) {
         ssize_t written = write(file->fd, at, size);
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && errno == EAGAIN)
+            wait_for_room(file->fd);
+        if (written < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (written < 0)
             return failed(file, "written");
@@ -78,45 +125,33 @@ static bool write_header(struct file_output *file)
     return ok;
 }
 
-static bool write_rows(struct file_output *file)
-{
-    if (file->output.config.format != PIPE_FORMAT_AVRO)
-        return write_all(file, file->rows.data, file->rows.size);
-    struct pipe_buf block = {0};
-    pipe_container_write_block(&block, file->row_count, pipe_str_of(file->rows.data, file->rows.size),
-                               file->sync);
-    bool ok = write_all(file, block.data, block.size);
-    pipe_buf_free(&block);
-    return ok;
-}
-
 static bool file_flush(struct pipe_output *output)
 {
     struct file_output *file = (struct file_output *)output;
-    if (file->has_header && file->row_count == 0)
+    end_block(file);
+    if (file->has_header && file->ready.size == 0)
         return true;
     if (!file->has_header && !write_header(file))
         return false;
-    if (file->row_count > 0 && !write_rows(file))
+    if (!write_all(file, file->ready.data, file->ready.size))
         return false;
-    if (!file->is_stdout && fdatasync(file->fd) != 0)
+    if (!file->is_stdout && !output->config.unsynced && fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
-    file->rows.size = 0;
-    file->row_count = 0;
-    output->pending_bytes = 0;
+    forget_rows(file);
     return true;
 }
 
 static void file_rollback(struct pipe_output *output)
 {
     struct file_output *file = (struct file_output *)output;
-    file->rows.size = 0;
-    file->row_count = 0;
-    output->pending_bytes = 0;
+    forget_rows(file);
     if (file->is_stdout)
         return;
-    if (ftruncate(file->fd, output->committed_bytes) == 0)
-        output->length_bytes = output->committed_bytes;
+    if (ftruncate(file->fd, output->committed_bytes) != 0 ||
+        lseek(file->fd, output->committed_bytes, SEEK_SET) < 0)
+        return;
+    output->length_bytes = output->committed_bytes;
+    file->has_header = !file->headed || output->committed_bytes > 0;
 }
 
 static void file_close(struct pipe_output *output)
@@ -124,30 +159,15 @@ static void file_close(struct pipe_output *output)
     struct file_output *file = (struct file_output *)output;
     if (!file->is_stdout && file->fd >= 0)
         close(file->fd);
-    pipe_buf_free(&file->rows);
+    pipe_buf_free(&file->ready);
+    pipe_buf_free(&file->block);
     free(file);
 }
 
 static const struct pipe_output_ops file_ops = {file_append, file_flush, file_rollback, file_close};
 
-/* Makes the directories above `path`. */
-static bool make_parents(const char *path)
-{
-    char *copy = strdup(path);
-    if (copy == NULL)
-        pipe_out_of_memory();
-    bool ok = true;
-    for (char *slash = strchr(copy + 1, '/'); ok && slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        ok = mkdir(copy, 0777) == 0 || errno == EEXIST;
-        *slash = '/';
-    }
-    free(copy);
-    return ok;
-}
-
-/* A new file must outlive a power cut together with the commit that names its length. */
-static void sync_directory(const char *path)
+/* What `path` names in its directory must outlive a power cut together with the commit that counts on it. */
+static void sync_directory_of(const char *path)
 {
     char *copy = strdup(path);
     if (copy == NULL)
@@ -160,36 +180,53 @@ static void sync_directory(const char *path)
     free(copy);
 }
 
+/* Makes the directories above `path`. */
+static bool make_parents(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        pipe_out_of_memory();
+    bool ok = true;
+    for (char *slash = strchr(copy + 1, '/'); ok && slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(copy, 0777) == 0;
+        ok = made || errno == EEXIST;
+        if (made)
+            sync_directory_of(copy);
+        *slash = '/';
+    }
+    int cause = errno;
+    free(copy);
+    errno = cause;
+    return ok;
+}
+
 /* Opens the file and cuts it back to what was committed. */
 static bool open_file(struct file_output *file)
 {
     const struct pipe_output_config *config = &file->output.config;
-    if (!make_parents(config->path))
-        return failed(file, "created, nor can its directory be");
-    int flags = O_WRONLY | O_CLOEXEC | (config->follow ? 0 : O_CREAT);
+    struct stat status;
+    if (!config->follow && !make_parents(config->path))
+        return failed(file, "created, nor can its directory");
+    /* Not blocking: a named pipe without a reader would hang here instead of being refused. */
+    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | (config->follow ? 0 : O_CREAT);
     file->fd = open(config->path, flags, 0666);
     if (file->fd < 0)
         return failed(file, config->follow ? "opened, though rows were committed to it" : "opened");
-    struct stat status;
     if (fstat(file->fd, &status) != 0)
         return failed(file, "examined");
-    if (!S_ISREG(status.st_mode)) {
-        snprintf(file->output.error, sizeof file->output.error,
-                 "%s: is not a regular file; a file sink must be able to cut it back", config->path);
-        return false;
-    }
-    if (config->follow && status.st_size < config->committed_bytes) {
-        snprintf(file->output.error, sizeof file->output.error,
-                 "%s: is %" PRId64 " bytes long, but %" PRId64
-                 " bytes were committed: somebody cut it; put it back, or begin in another "
-                 "directory",
-                 config->path, (int64_t)status.st_size, config->committed_bytes);
-        return false;
-    }
+    if (!S_ISREG(status.st_mode))
+        return refuse(file, "is not a regular file; a file sink must be able to cut it back");
+    if (config->follow && status.st_size < config->committed_bytes)
+        return refuse(file,
+                      "is %" PRId64 " bytes long, but %" PRId64
+                      " bytes were committed: somebody cut it; put it back, or begin in another "
+                      "directory",
+                      (int64_t)status.st_size, config->committed_bytes);
     if (ftruncate(file->fd, config->committed_bytes) != 0 ||
         lseek(file->fd, config->committed_bytes, SEEK_SET) < 0)
         return failed(file, "cut back to what was committed");
-    sync_directory(config->path);
+    sync_directory_of(config->path);
     return true;
 }
 
@@ -202,8 +239,8 @@ struct pipe_output *pipe_output_open(const struct pipe_output_config *config, ch
     file->output.committed_bytes = file->output.length_bytes = config->committed_bytes;
     file->fd = -1;
     file->is_stdout = config->path == NULL;
-    bool headed = config->format == PIPE_FORMAT_CSV || config->format == PIPE_FORMAT_AVRO;
-    file->has_header = !headed || config->committed_bytes > 0;
+    file->headed = config->format == PIPE_FORMAT_CSV || config->format == PIPE_FORMAT_AVRO;
+    file->has_header = !file->headed || config->committed_bytes > 0;
     if (config->format == PIPE_FORMAT_AVRO)
         pipe_container_sync(config->sink->avro_schema, file->sync);
     if (file->is_stdout)

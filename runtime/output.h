@@ -5,6 +5,8 @@
  * Life of a commit: append … append, flush (before the commit point), then the engine commits the length with
  * everything else. After a crash, or an error before the commit, the file is cut back to the committed length: so a
  * file never shows what was not committed, except between flush and commit.
+ *
+ * An Avro file gets blocks of about 64 KiB, and one ends with every flush. Of standard output nothing can be taken back.
  */
 #ifndef PIPE_OUTPUT_H
 #define PIPE_OUTPUT_H
@@ -17,6 +19,7 @@ struct pipe_output_config {
     enum pipe_format format;            /* JSONL, CSV or AVRO; of tables JSONL. What append gets is sink->format's: see pipe.h */
     int64_t committed_bytes;            /* cut back to this; 0: begin, replacing what is there */
     bool follow;                        /* true: a commit gave committed_bytes; a shorter or missing file is an error */
+    bool unsynced;                      /* flush only writes; the caller syncs the file at its end */
 };
 
 struct pipe_output;

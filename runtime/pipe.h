@@ -241,7 +241,7 @@ struct pipe_traffic_def {
     int32_t steps_column; const struct pipe_traffic_step *steps; uint32_t step_count;
     const struct pipe_traffic_field *fields; uint32_t field_count;
     const struct pipe_traffic_fault *faults; uint32_t fault_count;
-    uint32_t event_time_column;                                     /* timestamp_ms or timestamp_us */
+    uint32_t event_time_column;                                     /* timestamp_ms or timestamp_us; UINT32_MAX: none, or it is computed */
     const uint32_t *key_columns; uint32_t key_count;                /* of the source's key clause */
 };
 

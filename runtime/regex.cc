@@ -1,5 +1,5 @@
-// regex.cc: RE2 behind a C interface (functions.h). RE2 runs in time linear in the text, within a memory
-// bound, and never throws.
+// regex.cc: RE2 behind a C interface (functions.h). RE2 runs in time linear in the text, within a
+// memory bound, and never throws.
 #include "functions.h"
 
 #include <new>
@@ -8,7 +8,10 @@
 
 struct pipe_regex {
     re2::RE2 engine;
-    pipe_regex(re2::StringPiece pattern, const re2::RE2::Options &options) : engine(pattern, options) {}
+    pipe_regex(re2::StringPiece pattern, const re2::RE2::Options &options)
+        : engine(pattern, options)
+    {
+    }
 };
 
 static re2::StringPiece piece(struct pipe_str s)

@@ -16,7 +16,8 @@ static bool read_decimal(const struct pipe_type *type, struct pipe_reader *r, pi
                : pipe_avro_decimal(r, type->precision, out);
 }
 
-static bool read_slots(const struct pipe_type *type, struct pipe_reader *r, struct pipe_items *items)
+static bool read_slots(const struct pipe_type *type, struct pipe_reader *r,
+                       struct pipe_items *items)
 {
     void *slot;
     while ((slot = pipe_avro_item(r, items)) != NULL) {
@@ -114,7 +115,8 @@ bool pipe_row_from_avro(const struct pipe_row_type *type, struct pipe_reader *r,
     return true;
 }
 
-/* --- Skipping ----------------------------------------------------------------------------------- */
+/* --- Skipping -----------------------------------------------------------------------------------
+ */
 
 static bool skip_slots(const struct pipe_type *type, struct pipe_reader *r)
 {
@@ -179,7 +181,8 @@ bool pipe_avro_skip_value(const struct pipe_type *type, struct pipe_reader *r)
     return false;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------
+ */
 
 static void write_value(const struct pipe_type *type, const void *value, struct pipe_buf *buf);
 

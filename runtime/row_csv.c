@@ -54,13 +54,15 @@ bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_
             }
         }
         if (hits != 1)
-            return pipe_fail(error, name, hits == 0 ? "this column is not in the header"
-                                                    : "this column is in the header twice");
+            return pipe_fail(error, name,
+                             hits == 0 ? "this column is not in the header"
+                                       : "this column is in the header twice");
     }
     return true;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------
+ */
 
 static void write_value(const struct pipe_type *type, const void *value, struct pipe_buf *buf)
 {

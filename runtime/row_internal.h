@@ -24,8 +24,8 @@ struct place {
 };
 void place_write(const struct place *place, char *to, size_t size_bytes);
 
-/* Room for one more slot; false beyond the arena's limit or PIPE_MAX_ELEMENTS. `likely`: a guess of how many
- * there will be, which must be bounded by the size of the input. */
+/* Room for one more slot; false beyond the arena's limit or PIPE_MAX_ELEMENTS. `likely`: a guess of
+ * how many there will be, which must be bounded by the size of the input. */
 bool items_grow(struct pipe_arena *arena, struct pipe_items *items, size_t likely);
 
 static inline bool *slot_is_null(const struct pipe_type *container, void *value)

@@ -7,7 +7,8 @@ struct json_row {
     struct pipe_arena *arena;
     struct pipe_error *error;
     const struct place *place;
-    bool avro_default; /* the text is a default of an Avro schema: bytes are strings of code points */
+    bool avro_default; /* the text is a default of an Avro schema: bytes are strings of code points
+                        */
 };
 
 static bool read_value(struct json_row *r, const struct pipe_type *type, void *value);
@@ -47,7 +48,8 @@ static bool refuse_value(struct json_row *r, const struct pipe_type *type, const
                      type_expected(type).text);
 }
 
-/* --- Scalars ------------------------------------------------------------------------------------ */
+/* --- Scalars ------------------------------------------------------------------------------------
+ */
 
 /* Avro writes bytes in defaults as a string whose code points are the bytes. */
 static bool default_bytes(const struct pipe_type *type, struct pipe_str text,
@@ -102,7 +104,8 @@ static bool read_scalar(struct json_row *r, const struct pipe_type *type, void *
     return good || refuse_value(r, type, begin);
 }
 
-/* --- Nested values ------------------------------------------------------------------------------ */
+/* --- Nested values ------------------------------------------------------------------------------
+ */
 
 static bool refuse_twice(struct json_row *r, struct pipe_str name, enum json_name_verdict verdict)
 {
@@ -158,7 +161,8 @@ static bool read_column(struct json_row *r, const struct pipe_column *column, vo
     struct place place = {r->place, pipe_str_of(column->name, strlen(column->name)), 0};
     r->place = &place;
     bool *is_null = null_of(column, row);
-    bool good = read_nullable(r, column->type, is_null != NULL, (char *)row + column->offset, is_null);
+    bool good =
+        read_nullable(r, column->type, is_null != NULL, (char *)row + column->offset, is_null);
     r->place = place.up;
     return good;
 }
@@ -185,7 +189,8 @@ static bool take_default(struct json_row *r, const struct pipe_column *column, v
     return false;
 }
 
-/* The column of that name; tried first at `hint`, where it is if the order is that of the columns. */
+/* The column of that name; tried first at `hint`, where it is if the order is that of the columns.
+ */
 static uint32_t find_column(const struct pipe_row_type *type, struct pipe_str name, uint32_t hint)
 {
     for (uint32_t i = 0; i < type->column_count; i++) {
@@ -259,7 +264,8 @@ static bool read_slots(struct json_row *r, const struct pipe_type *type, struct 
             enum json_name_verdict verdict = json_name_add(&keys, r->arena, key);
             if (verdict != JSON_NAME_NEW)
                 return refuse_twice(r, key, verdict);
-            *(struct pipe_str *)((char *)items->slots + (size_t)items->count * items->slot_bytes) = key;
+            *(struct pipe_str *)((char *)items->slots + (size_t)items->count * items->slot_bytes) =
+                key;
             place.name = key.data != NULL ? key : PIPE_STR("");
         }
         r->place = &place;
@@ -308,9 +314,8 @@ static bool read_value(struct json_row *r, const struct pipe_type *type, void *v
 static bool begin_text(struct json_row *r, struct pipe_str text, struct pipe_arena *arena,
                        struct pipe_error *error)
 {
-    *r = (struct json_row){.scan = {text.data, text.data + text.size, NULL, 0},
-                           .arena = arena,
-                           .error = error};
+    *r = (struct json_row){
+        .scan = {text.data, text.data + text.size, NULL, 0}, .arena = arena, .error = error};
     return pipe_utf8_check(text.data, text.size) || refuse(r, "not valid UTF-8");
 }
 
@@ -352,7 +357,8 @@ bool pipe_row_default(const struct pipe_row_type *type, uint32_t column, struct 
     return take_default(&r, &type->columns[column], row);
 }
 
-/* --- Writing ------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------
+ */
 
 static void write_slots(const struct pipe_type *type, const void *slots, uint32_t count,
                         struct pipe_buf *buf)
@@ -364,7 +370,8 @@ static void write_slots(const struct pipe_type *type, const void *slots, uint32_
         if (i > 0)
             pipe_buf_add_byte(buf, ',');
         if (map) {
-            pipe_json_string(buf, *(const struct pipe_str *)((char *)value - PIPE_MAP_VALUE_OFFSET));
+            pipe_json_string(buf,
+                             *(const struct pipe_str *)((char *)value - PIPE_MAP_VALUE_OFFSET));
             pipe_buf_add_byte(buf, ':');
         }
         if (type->element_nullable && *slot_is_null(type, value))

@@ -1,14 +1,15 @@
 /*
  * row_state.c: the compact state encoding of rows, deep copies, order and hash (row.h).
  *
- * A row: a bitmap of its nullable columns (bit set: null; spare bits 0), then the other values. Integers,
- * enums, dates, instants, decimals: zigzag varint; bool a byte; floats their bytes; uuid 16 bytes; text:
- * varint length, bytes. Array, map: varint count, a bitmap if elements are nullable, the elements (a map: key
- * before value). Only canonical bytes are accepted.
+ * A row: a bitmap of its nullable columns (bit set: null; spare bits 0), then the other values.
+ * Integers, enums, dates, instants, decimals: zigzag varint; bool a byte; floats their bytes; uuid
+ * 16 bytes; text: varint length, bytes. Array, map: varint count, a bitmap if elements are
+ * nullable, the elements (a map: key before value). Only canonical bytes are accepted.
  */
 #include "row_internal.h"
 
-/* --- Saving ------------------------------------------------------------------------------------- */
+/* --- Saving -------------------------------------------------------------------------------------
+ */
 
 static void save_decimal(struct pipe_buf *buf, pipe_decimal value)
 {
@@ -106,7 +107,8 @@ void pipe_row_save(const struct pipe_row_type *type, const void *row, struct pip
     }
 }
 
-/* --- Loading ------------------------------------------------------------------------------------ */
+/* --- Loading ------------------------------------------------------------------------------------
+ */
 
 static bool load_decimal(const uint8_t **at, const uint8_t *end, unsigned precision,
                          pipe_decimal *out)
@@ -242,7 +244,8 @@ bool pipe_row_load(const struct pipe_row_type *type, const uint8_t **at, const u
     return true;
 }
 
-/* --- Copies ------------------------------------------------------------------------------------- */
+/* --- Copies -------------------------------------------------------------------------------------
+ */
 
 static bool copy_parts(const struct pipe_row_type *type, struct pipe_arena *arena, void *row);
 
@@ -256,7 +259,8 @@ static bool copy_value(const struct pipe_type *type, struct pipe_arena *arena, v
         return copy_parts(type->record, arena, value);
     if (type->kind != PIPE_ARRAY && !map)
         return true;
-    void **slots = map ? &((struct pipe_map *)value)->entries : &((struct pipe_array *)value)->items;
+    void **slots =
+        map ? &((struct pipe_map *)value)->entries : &((struct pipe_array *)value)->items;
     uint32_t count = map ? ((struct pipe_map *)value)->count : ((struct pipe_array *)value)->count;
     if (count == 0)
         return true;
@@ -266,7 +270,8 @@ static bool copy_value(const struct pipe_type *type, struct pipe_arena *arena, v
     *slots = memcpy(copy, *slots, (size_t)count * type->element_bytes);
     for (uint32_t i = 0; i < count; i++) {
         void *item = slot_value(type, copy, i);
-        struct pipe_str *key = map ? (struct pipe_str *)((char *)item - PIPE_MAP_VALUE_OFFSET) : NULL;
+        struct pipe_str *key =
+            map ? (struct pipe_str *)((char *)item - PIPE_MAP_VALUE_OFFSET) : NULL;
         if (map && !pipe_str_copy(arena, *key, key))
             return false;
         bool null = type->element_nullable && *slot_is_null(type, item);
@@ -294,9 +299,11 @@ bool pipe_row_copy(const struct pipe_row_type *type, const void *from, struct pi
     return copy_parts(type, arena, to);
 }
 
-/* --- Order and hash ----------------------------------------------------------------------------- */
+/* --- Order and hash -----------------------------------------------------------------------------
+ */
 
-#define COMPARE(type) ((*(const type *)a > *(const type *)b) - (*(const type *)a < *(const type *)b))
+#define COMPARE(type)                                                                              \
+    ((*(const type *)a > *(const type *)b) - (*(const type *)a < *(const type *)b))
 
 static int compare_floats(double a, double b)
 {
@@ -305,8 +312,8 @@ static int compare_floats(double a, double b)
     return (a > b) - (a < b);
 }
 
-static int compare_slots(const struct pipe_type *type, const void *a, uint32_t a_count, const void *b,
-                         uint32_t b_count)
+static int compare_slots(const struct pipe_type *type, const void *a, uint32_t a_count,
+                         const void *b, uint32_t b_count)
 {
     for (uint32_t i = 0; i < a_count && i < b_count; i++) {
         void *left = slot_value(type, a, i), *right = slot_value(type, b, i);

@@ -84,7 +84,8 @@ struct type_text type_expected(const struct pipe_type *type)
         snprintf(out.text, sizeof out.text, "symbol of the enum (%s, …)",
                  type->symbol_count > 0 ? type->symbols[0] : "");
     else if (type->kind == PIPE_BYTES && type->fixed_bytes > 0)
-        snprintf(out.text, sizeof out.text, "bytes (base64 of exactly %u bytes)", type->fixed_bytes);
+        snprintf(out.text, sizeof out.text, "bytes (base64 of exactly %u bytes)",
+                 type->fixed_bytes);
     else if (type->kind == PIPE_STRING && type->is_json)
         snprintf(out.text, sizeof out.text, "JSON value");
     else
@@ -107,8 +108,8 @@ void place_write(const struct place *place, char *to, size_t size_bytes)
                  (int)(place->name.size < 64 ? place->name.size : 64), place->name.data);
 }
 
-static bool read_instant(const struct pipe_type *type, struct pipe_str text, enum text_origin origin,
-                         int64_t *out)
+static bool read_instant(const struct pipe_type *type, struct pipe_str text,
+                         enum text_origin origin, int64_t *out)
 {
     bool ms = type->kind == PIPE_TIMESTAMP_MS;
     int64_t number;

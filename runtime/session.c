@@ -1,15 +1,17 @@
 /*
- * session.c: session windows (semantics.md §2, Sessions). A session is a pane of window.h: [start, first).
+ * session.c: session windows (semantics.md §2, Sessions). A session is a pane of window.h: [start,
+ * first).
  *
- * The heap holds for each key a lower bound of the W at which its next session is over: records move the end
- * of a session all the time, and only when that bound is reached the key is given its true place.
+ * The heap holds for each key a lower bound of the W at which its next session is over: records
+ * move the end of a session all the time, and only when that bound is reached the key is given its
+ * true place.
  */
 #include <stdlib.h>
 
 #include "window.h"
 
-static struct window_pane *session_i(const struct pipe_window *st,
-                                     const struct window_entry *entry, uint32_t i)
+static struct window_pane *session_i(const struct pipe_window *st, const struct window_entry *entry,
+                                     uint32_t i)
 {
     return window_pane_at(st, entry, i);
 }
@@ -44,7 +46,8 @@ static void make_ready(struct pipe_window *st)
     }
 }
 
-/* --- Rows ----------------------------------------------------------------------------------------- */
+/* --- Rows
+ * ----------------------------------------------------------------------------------------- */
 
 /* Sends and forgets the sessions of a key that end at `end`. */
 static void close_sessions(struct pipe_task *task, struct pipe_window *st,
@@ -104,7 +107,8 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
         close_sessions(task, st, st->rows[i].entry, st->rows[i].end);
 }
 
-/* --- Records -------------------------------------------------------------------------------------- */
+/* --- Records
+ * -------------------------------------------------------------------------------------- */
 
 struct span {
     int64_t start, end;
@@ -124,8 +128,8 @@ static bool join(const struct pipe_state_def *def, struct span *span,
     return true;
 }
 
-/* Puts all sessions that the record joins into one, which is not yet widened, and takes the store entries of
- * all whose start goes. Returns it, or NULL if there is none. */
+/* Puts all sessions that the record joins into one, which is not yet widened, and takes the store
+ * entries of all whose start goes. Returns it, or NULL if there is none. */
 static struct window_pane *merge_joined(struct pipe_window *st, struct window_entry *entry,
                                         struct span own, struct span *span)
 {
@@ -193,8 +197,8 @@ static struct window_pane *take(struct pipe_window *st, struct window_entry *ent
     return session;
 }
 
-static bool is_late(struct pipe_window *st,
-                    const struct pipe_record *record, struct window_entry *entry)
+static bool is_late(struct pipe_window *st, const struct pipe_record *record,
+                    struct window_entry *entry)
 {
     const struct pipe_state_def *def = st->def;
     struct span own = {record->event_time, pipe_time_add(record->event_time, def->gap)};
@@ -238,7 +242,8 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     return (struct pipe_window_hit){window_acc(session), 0, 0};
 }
 
-/* --- State ---------------------------------------------------------------------------------------- */
+/* --- State
+ * ---------------------------------------------------------------------------------------- */
 
 static void *session_create(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key)
 {

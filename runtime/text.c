@@ -67,7 +67,8 @@ size_t pipe_utf8_put(char *to, uint32_t code_point)
     return 4;
 }
 
-/* --- base64 ------------------------------------------------------------------------------------ */
+/* --- base64 ------------------------------------------------------------------------------------
+ */
 
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -132,7 +133,8 @@ bool pipe_base64_read(struct pipe_str text, uint8_t *to, size_t *size_bytes)
     return true;
 }
 
-/* --- hex, UUID --------------------------------------------------------------------------------- */
+/* --- hex, UUID ---------------------------------------------------------------------------------
+ */
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -192,8 +194,8 @@ void pipe_uuid_to_bytes(struct pipe_str uuid, uint8_t to[16])
     for (size_t byte = 0; byte < 16; byte++, i += 2) {
         if (is_uuid_dash(i))
             i++;
-        to[byte] = (uint8_t)(hex_digit((uint8_t)uuid.data[i]) << 4 |
-                             hex_digit((uint8_t)uuid.data[i + 1]));
+        to[byte] =
+            (uint8_t)(hex_digit((uint8_t)uuid.data[i]) << 4 | hex_digit((uint8_t)uuid.data[i + 1]));
     }
 }
 

@@ -5,11 +5,12 @@
 #define SECOND_US INT64_C(1000000)
 #define DAY_SECONDS INT64_C(86400)
 
-/* --- Calendar ----------------------------------------------------------------------------------- */
+/* --- Calendar -----------------------------------------------------------------------------------
+ */
 
 /*
- * Years are counted from 1 March, so that the leap day comes last, in cycles of 400 years (146,097 days).
- * In such a year month m (0 = March) begins at day (153 m + 2) / 5.
+ * Years are counted from 1 March, so that the leap day comes last, in cycles of 400 years (146,097
+ * days). In such a year month m (0 = March) begins at day (153 m + 2) / 5.
  */
 #define CYCLE_DAYS 146097
 #define DAYS_TO_1970 719468 /* from 0000-03-01 */
@@ -23,7 +24,7 @@ int32_t pipe_days_of(int32_t year, unsigned month, unsigned day)
            day_in_year - DAYS_TO_1970;
 }
 
-struct pipe_civil pipe_civil_of(int32_t days)
+static inline struct pipe_civil civil_of(int32_t days)
 {
     int64_t shifted = (int64_t)days + DAYS_TO_1970;
     int32_t cycle = (int32_t)pipe_floor_div(shifted, CYCLE_DAYS);
@@ -38,6 +39,11 @@ struct pipe_civil pipe_civil_of(int32_t days)
     };
 }
 
+struct pipe_civil pipe_civil_of(int32_t days)
+{
+    return civil_of(days);
+}
+
 bool pipe_civil_ok(int32_t year, unsigned month, unsigned day)
 {
     static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -47,35 +53,47 @@ bool pipe_civil_ok(int32_t year, unsigned month, unsigned day)
     return day <= lengths[month - 1] + (unsigned)(month == 2 && leap);
 }
 
-/* --- Writing ------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------
+ */
 
-static void put_digits(char *to, uint32_t value, unsigned count)
+static inline void put2(char *to, uint32_t value)
 {
-    while (count-- > 0) {
-        to[count] = (char)('0' + value % 10);
-        value /= 10;
-    }
+    to[0] = (char)('0' + value / 10);
+    to[1] = (char)('0' + value % 10);
+}
+
+static inline void put3(char *to, uint32_t value)
+{
+    put2(to, value / 10);
+    to[2] = (char)('0' + value % 10);
+}
+
+static inline void put_date(char *to, int32_t days)
+{
+    struct pipe_civil civil = civil_of(days);
+    uint32_t year = (uint32_t)civil.year % 10000;
+    put2(to, year / 100);
+    put2(to + 2, year % 100);
+    to[4] = to[7] = '-';
+    put2(to + 5, civil.month);
+    put2(to + 8, civil.day);
 }
 
 void pipe_date_write(char to[PIPE_DATE_TEXT], int32_t days)
 {
-    struct pipe_civil civil = pipe_civil_of(days);
-    put_digits(to, (uint32_t)civil.year, 4);
-    to[4] = to[7] = '-';
-    put_digits(to + 5, civil.month, 2);
-    put_digits(to + 8, civil.day, 2);
+    put_date(to, days);
 }
 
 /* `2026-01-31T10:00:00.`, 20 characters */
-static void put_seconds(char *to, int64_t seconds)
+static inline void put_seconds(char *to, int64_t seconds)
 {
     int32_t days = (int32_t)pipe_floor_div(seconds, DAY_SECONDS);
-    uint32_t second = (uint32_t)(seconds - days * DAY_SECONDS);
-    pipe_date_write(to, days);
+    uint32_t second = (uint32_t)(seconds - days * DAY_SECONDS) % (uint32_t)DAY_SECONDS;
+    put_date(to, days);
     to[10] = 'T';
-    put_digits(to + 11, second / 3600, 2);
-    put_digits(to + 14, second / 60 % 60, 2);
-    put_digits(to + 17, second % 60, 2);
+    put2(to + 11, second / 3600);
+    put2(to + 14, second / 60 % 60);
+    put2(to + 17, second % 60);
     to[13] = to[16] = ':';
     to[19] = '.';
 }
@@ -84,19 +102,22 @@ void pipe_ts_ms_write(char to[PIPE_TS_MS_TEXT], int64_t ms)
 {
     int64_t seconds = pipe_floor_div(ms, 1000);
     put_seconds(to, seconds);
-    put_digits(to + 20, (uint32_t)(ms - seconds * 1000), 3);
+    put3(to + 20, (uint32_t)(ms - seconds * 1000));
     to[23] = 'Z';
 }
 
 void pipe_ts_us_write(char to[PIPE_TS_US_TEXT], int64_t us)
 {
     int64_t seconds = pipe_floor_div(us, SECOND_US);
+    uint32_t fraction = (uint32_t)(us - seconds * SECOND_US);
     put_seconds(to, seconds);
-    put_digits(to + 20, (uint32_t)(us - seconds * SECOND_US), 6);
+    put3(to + 20, fraction / 1000);
+    put3(to + 23, fraction % 1000);
     to[26] = 'Z';
 }
 
-/* --- Reading ------------------------------------------------------------------------------------ */
+/* --- Reading ------------------------------------------------------------------------------------
+ */
 
 static bool is_digit(char c)
 {
@@ -129,8 +150,8 @@ static bool take(const char **at, const char *end, char c)
 static bool take_date(const char **at, const char *end, int32_t *days)
 {
     unsigned year, month, day;
-    if (!take_number(at, end, 4, &year) || !take(at, end, '-') || !take_number(at, end, 2, &month) ||
-        !take(at, end, '-') || !take_number(at, end, 2, &day) ||
+    if (!take_number(at, end, 4, &year) || !take(at, end, '-') ||
+        !take_number(at, end, 2, &month) || !take(at, end, '-') || !take_number(at, end, 2, &day) ||
         !pipe_civil_ok((int32_t)year, month, day))
         return false;
     *days = pipe_days_of((int32_t)year, month, day);
@@ -221,7 +242,8 @@ bool pipe_date_read(struct pipe_str text, int32_t *out_days)
     return true;
 }
 
-/* --- parse_timestamp, format_timestamp ---------------------------------------------------------- */
+/* --- parse_timestamp, format_timestamp ----------------------------------------------------------
+ */
 
 static const char month_names[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -234,10 +256,11 @@ bool pipe_time_format_check(struct pipe_str format, struct pipe_error *error)
         if (++i == format.size)
             return pipe_fail(error, "", "the time format ends with %%; a percent sign is %%%%");
         if (format.data[i] == '\0' || strchr("YmdHMSfbz%", format.data[i]) == NULL)
-            return pipe_fail(error, "",
-                             "%%%s in a time format means nothing; there are %%Y %%m %%d %%H %%M %%S "
-                             "%%f %%b %%z %%%%",
-                             pipe_quote(format.data + i, 1).text);
+            return pipe_fail(
+                error, "",
+                "%%%s in a time format means nothing; there are %%Y %%m %%d %%H %%M %%S "
+                "%%f %%b %%z %%%%",
+                pipe_quote(format.data + i, 1).text);
     }
     return true;
 }
@@ -313,7 +336,8 @@ bool pipe_fn_parse_timestamp_us(struct pipe_str s, struct pipe_str format, int64
     struct parts parts = {.values = {[YEAR] = 1970, [MONTH] = 1, [DAY] = 1}};
     for (size_t i = 0; i < format.size; i++) {
         bool percent = format.data[i] == '%' && i + 1 < format.size;
-        if (percent ? !take_part(format.data[++i], &at, end, &parts) : !take(&at, end, format.data[i]))
+        if (percent ? !take_part(format.data[++i], &at, end, &parts)
+                    : !take(&at, end, format.data[i]))
             return false;
     }
     const unsigned *v = parts.values;
@@ -394,7 +418,8 @@ struct pipe_str pipe_fn_format_timestamp_us(struct pipe_arena *arena, int64_t us
     return format_time(arena, text, 6, format);
 }
 
-/* --- date_trunc, date_part ---------------------------------------------------------------------- */
+/* --- date_trunc, date_part ----------------------------------------------------------------------
+ */
 
 bool pipe_time_unit_of(struct pipe_str name, enum pipe_time_unit *out)
 {

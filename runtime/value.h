@@ -30,7 +30,8 @@ extern "C" {
  * Memory (buffer.c)
  * --------------------------------------------------------------------------------------------- */
 
-/* Prints one line and leaves with exit code 4. State is only a cache of the log: nothing is lost. */
+/* Prints one line and leaves with exit code 4. State is only a cache of the log: nothing is lost.
+ */
 void pipe_out_of_memory(void) __attribute__((noreturn));
 
 void *pipe_malloc(size_t size_bytes); /* these three never return NULL (except for size 0) */
@@ -51,7 +52,7 @@ void pipe_buf_vprintf(struct pipe_buf *buf, const char *format, va_list args) PI
 /* Room for more_bytes behind what is there; returns where to write them (then add to buf->size). */
 static inline uint8_t *pipe_buf_reserve(struct pipe_buf *buf, size_t more_bytes)
 {
-    if (PIPE_UNLIKELY(buf->capacity - buf->size < more_bytes))
+    if (PIPE_UNLIKELY(buf->capacity - buf->size <= more_bytes))
         pipe_buf_grow(buf, more_bytes);
     return buf->data + buf->size;
 }
@@ -79,8 +80,8 @@ static inline void pipe_buf_clear(struct pipe_buf *buf)
  * A bump allocator, reset per record or batch; pointers stay valid until the reset, chunks are kept
  * and used again. Alignment is 16 bytes. `limit_bytes` bounds what one reset period may hand out:
  *   pipe_arena_alloc  returns NULL beyond it (decoders refuse the record then);
- *   functions of functions.h give '' and set `overflow`: whoever ran a record's expressions tests it
- *   once, treats the record as failed, and resets.
+ *   functions of functions.h give '' and set `overflow`: whoever ran a record's expressions tests
+ * it once, treats the record as failed, and resets.
  */
 struct pipe_arena_chunk;
 struct pipe_arena {
@@ -104,10 +105,11 @@ struct pipe_arena_mark pipe_arena_mark(const struct pipe_arena *arena);
 void pipe_arena_back_to(struct pipe_arena *arena, struct pipe_arena_mark mark);
 void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes);
 
-/* Not zeroed. NULL beyond the limit, and `overflow` is set. */
+/* Not zeroed. NULL beyond the limit, and `overflow` is set; never NULL otherwise, also for 0 bytes.
+ */
 static inline void *pipe_arena_alloc(struct pipe_arena *arena, size_t size_bytes)
 {
-    size_t rounded = (size_bytes + 15) & ~(size_t)15;
+    size_t rounded = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
     if (PIPE_UNLIKELY(rounded < size_bytes || rounded > (size_t)(arena->end - arena->at)))
         return pipe_arena_slow(arena, size_bytes);
     void *memory = arena->at;
@@ -200,7 +202,8 @@ static inline uint64_t pipe_high_bits_of_few(const uint8_t *at, size_t size)
     return (first | last) & 0x8080808080808080u;
 }
 
-/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. ASCII is the fast case. */
+/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. ASCII is the fast
+ * case. */
 static inline bool pipe_utf8_check(const void *data, size_t size_bytes)
 {
     typedef uint64_t pair __attribute__((vector_size(16)));
@@ -331,14 +334,15 @@ bool pipe_i64_read(struct pipe_str text, bool allow_plus, int64_t *out);
 bool pipe_i32_read(struct pipe_str text, bool allow_plus, int32_t *out);
 
 /*
- * The shortest decimal digits that read back as the same value; of several the nearest. Written plainly
- * while the decimal point is within 21 digits (`100`, `0.000001`, `-0`), else `1.5e21`, `1e-7`: no `+`,
- * no leading zeros in the exponent, no `.0`. The value must be finite. No locale has any influence.
+ * The shortest decimal digits that read back as the same value; of several the nearest. Written
+ * plainly while the decimal point is within 21 digits (`100`, `0.000001`, `-0`), else `1.5e21`,
+ * `1e-7`: no `+`, no leading zeros in the exponent, no `.0`. The value must be finite. No locale
+ * has any influence.
  */
 size_t pipe_f64_write(char *to, double value);
 size_t pipe_f32_write(char *to, float value);
-/* JSON's number syntax (a '+' in front is refused), correctly rounded; false: not a number, or not finite
- * in the type. Too small becomes 0. */
+/* JSON's number syntax (a '+' in front is refused), correctly rounded; false: not a number, or not
+ * finite in the type. Too small becomes 0. */
 bool pipe_f64_read(struct pipe_str text, double *out);
 bool pipe_f32_read(struct pipe_str text, float *out);
 
@@ -388,7 +392,8 @@ static inline bool pipe_decimal_mul(pipe_decimal a, pipe_decimal b, unsigned pre
     return true;
 }
 
-/* To another scale; digits lost are rounded half away from zero. false beyond `precision` digits. */
+/* To another scale; digits lost are rounded half away from zero. false beyond `precision` digits.
+ */
 bool pipe_decimal_rescale(pipe_decimal value, unsigned from_scale, unsigned to_scale,
                           unsigned precision, pipe_decimal *out);
 /* < 0, 0, > 0 by value, exact for any two scales. */
@@ -430,15 +435,16 @@ double pipe_sum256_average(const struct pipe_sum256 *sum, uint64_t count, unsign
  * Time (time_text.c): UTC, proleptic Gregorian, years 0001 to 9999, no leap seconds
  * --------------------------------------------------------------------------------------------- */
 
-/* Event times and watermarks inside the runtime: microseconds since 1970, whatever the column's unit. */
+/* Event times and watermarks inside the runtime: microseconds since 1970, whatever the column's
+ * unit. */
 #define PIPE_TIME_MIN INT64_MIN /* −∞ */
 #define PIPE_TIME_MAX INT64_MAX /* +∞ */
 #define PIPE_US(n) ((int64_t)(n))
-#define PIPE_MS(n) ((int64_t)(n) * 1000)
-#define PIPE_SECONDS(n) ((int64_t)(n) * 1000000)
-#define PIPE_MINUTES(n) ((int64_t)(n) * 60000000)
-#define PIPE_HOURS(n) ((int64_t)(n) * 3600000000)
-#define PIPE_DAYS(n) ((int64_t)(n) * 86400000000)
+#define PIPE_MS(n) ((int64_t)(n)*1000)
+#define PIPE_SECONDS(n) ((int64_t)(n)*1000000)
+#define PIPE_MINUTES(n) ((int64_t)(n)*60000000)
+#define PIPE_HOURS(n) ((int64_t)(n)*3600000000)
+#define PIPE_DAYS(n) ((int64_t)(n)*86400000000)
 
 #define PIPE_DATE_MIN (-719162) /* 0001-01-01, days since 1970 */
 #define PIPE_DATE_MAX 2932896   /* 9999-12-31 */
@@ -540,8 +546,9 @@ void pipe_ts_ms_write(char to[PIPE_TS_MS_TEXT], int64_t ms);
 void pipe_ts_us_write(char to[PIPE_TS_US_TEXT], int64_t us);
 
 /*
- * RFC 3339: `2026-01-31T10:00:00[.fraction](Z|±hh:mm)`; `t`, `z` and a space for the T are accepted, an
- * offset is required, 1 to 9 fraction digits, those beyond the unit are cut off; second 60 is refused.
+ * RFC 3339: `2026-01-31T10:00:00[.fraction](Z|±hh:mm)`; `t`, `z` and a space for the T are
+ * accepted, an offset is required, 1 to 9 fraction digits, those beyond the unit are cut off;
+ * second 60 is refused.
  */
 bool pipe_ts_us_read(struct pipe_str text, int64_t *out_us);
 bool pipe_ts_ms_read(struct pipe_str text, int64_t *out_ms);
@@ -551,7 +558,7 @@ bool pipe_date_read(struct pipe_str text, int32_t *out_days); /* 2026-01-31 */
  * Hashes (hash.c)
  * --------------------------------------------------------------------------------------------- */
 
-uint64_t pipe_hash64(const void *bytes, size_t size_bytes, uint64_t seed); /* XXH64 */
+uint64_t pipe_hash64(const void *bytes, size_t size_bytes, uint64_t seed);               /* XXH64 */
 void pipe_hash128(const void *bytes, size_t size_bytes, uint64_t seed, uint64_t out[2]); /* XXH3 */
 /* A keyed 128-bit hash for keys that must not be guessable: SipHash-2-4-128. */
 void pipe_keyed_hash128(const void *bytes, size_t size_bytes, const uint8_t key[16],

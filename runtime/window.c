@@ -1,9 +1,9 @@
 /*
- * window.c: tumbling and hopping windows (semantics.md §2, §3): where records and partials go, when rows are
- * made, sent again and forgotten. The structures are in window.h.
+ * window.c: tumbling and hopping windows (semantics.md §2, §3): where records and partials go, when
+ * rows are made, sent again and forgotten. The structures are in window.h.
  *
- * Everything due at W is done before the next record is taken, whether or not the engine has called advance
- * in between; so rows and revisions are functions of the log, whatever the batches.
+ * Everything due at W is done before the next record is taken, whether or not the engine has called
+ * advance in between; so rows and revisions are functions of the log, whatever the batches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,11 @@ static struct pipe_counters *counters_of(struct pipe_task *task, const struct pi
     return &task->counters[st->def->stream];
 }
 
-/* --- When an entry is due ------------------------------------------------------------------------- */
+/* --- When an entry is due
+ * ------------------------------------------------------------------------- */
 
-/* End of the next window after `closed` with something in it; panes are sorted, so the first one that is
- * not over gives it unless it skips windows. */
+/* End of the next window after `closed` with something in it; panes are sorted, so the first one
+ * that is not over gives it unless it skips windows. */
 static int64_t next_close(const struct pipe_window *st, const struct window_entry *entry,
                           int64_t closed)
 {
@@ -93,14 +94,14 @@ static void make_ready(struct pipe_window *st)
             if (entry->sent[i].dirty)
                 window_enlist(st, WINDOW_DIRTY, entry);
         }
-        entry->next_close = def->phase == PIPE_PHASE_PARTIAL
-                                ? first
-                                : next_close(st, entry, window_closed(st));
+        entry->next_close =
+            def->phase == PIPE_PHASE_PARTIAL ? first : next_close(st, entry, window_closed(st));
         reschedule(st, entry);
     }
 }
 
-/* --- Rows ----------------------------------------------------------------------------------------- */
+/* --- Rows
+ * ----------------------------------------------------------------------------------------- */
 
 /* Makes a row; false: it was rejected. */
 static bool emit(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
@@ -153,8 +154,8 @@ static void send(struct pipe_task *task, struct pipe_window *st, struct window_e
 }
 
 /* The window ends (final: will take nothing more). */
-static void close_window(struct pipe_task *task, struct pipe_window *st,
-                         struct window_entry *entry, int64_t end)
+static void close_window(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
+                         int64_t end)
 {
     const struct pipe_state_def *def = st->def;
     if (def->emit == PIPE_EMIT_FINAL || (def->emit == PIPE_EMIT_CLOSE && def->lateness == 0)) {
@@ -175,14 +176,14 @@ static void process(struct pipe_task *task, struct pipe_window *st, struct windo
         close_window(task, st, entry, entry->next_close);
         closed = entry->next_close;
     }
-    while (entry->sent_count > 0 &&
-           pipe_time_add(entry->sent[0].end, def->lateness) <= due) {
+    while (entry->sent_count > 0 && pipe_time_add(entry->sent[0].end, def->lateness) <= due) {
         account(task, st, entry->sent[0].records, entry->sent[0].rejected);
         window_drop_sent(st, entry, 0);
     }
     uint32_t over = 0;
     while (over < entry->pane_count &&
-           pipe_time_add(window_last_end(def, pane_i(st, entry, over)->start), def->lateness) <= due)
+           pipe_time_add(window_last_end(def, pane_i(st, entry, over)->start), def->lateness) <=
+               due)
         over++;
     if (over > 0)
         window_drop_panes(st, entry, 0, over);
@@ -191,7 +192,8 @@ static void process(struct pipe_task *task, struct pipe_window *st, struct windo
     window_release(st, entry);
 }
 
-/* --- Corrected and early rows --------------------------------------------------------------------- */
+/* --- Corrected and early rows
+ * --------------------------------------------------------------------- */
 
 /* Corrections of windows that are forgotten at `watermark`. */
 static void send_corrections(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
@@ -253,7 +255,8 @@ static bool passes_multiple(const struct pipe_window *st, int64_t from, int64_t 
            (from == PIPE_TIME_MIN || pipe_floor_div(from, every) != pipe_floor_div(to, every));
 }
 
-/* --- Partials ------------------------------------------------------------------------------------- */
+/* --- Partials
+ * ------------------------------------------------------------------------------------- */
 
 static void ship(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
                  int64_t watermark, bool all)
@@ -267,8 +270,8 @@ static void ship(struct pipe_task *task, struct pipe_window *st, struct window_e
             i++;
             continue;
         }
-        uint64_t pairs = pane->records *
-                         window_ends(def, pane->first, window_last_end(def, pane->start));
+        uint64_t pairs =
+            pane->records * window_ends(def, pane->first, window_last_end(def, pane->start));
         st->value.size = 0;
         window_write_partial(entry, def, pane, &st->value);
         pipe_exchange_partial(task, def->exchange, entry->key, entry->key_bytes,
@@ -301,7 +304,8 @@ static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
         ship(task, st, st->rows[i].entry, st->advanced, all);
 }
 
-/* --- Time ----------------------------------------------------------------------------------------- */
+/* --- Time
+ * ----------------------------------------------------------------------------------------- */
 
 static void close_due(struct pipe_task *task, struct pipe_window *st)
 {
@@ -374,17 +378,19 @@ static int64_t window_next_due(const void *state)
         make_ready(st);
     int64_t due = st->heap.count > 0 ? st->heap.items[0]->due : PIPE_TIME_MAX;
     if (st->def->emit == PIPE_EMIT_UPDATE &&
-        (st->def->phase == PIPE_PHASE_PARTIAL ? st->heap.count : st->lists[WINDOW_EARLY].count) > 0) {
+        (st->def->phase == PIPE_PHASE_PARTIAL ? st->heap.count : st->lists[WINDOW_EARLY].count) >
+            0) {
         int64_t early = next_multiple(st);
         due = early < due ? early : due;
     }
     return due;
 }
 
-/* --- Records and partials ------------------------------------------------------------------------- */
+/* --- Records and partials
+ * ------------------------------------------------------------------------- */
 
-/* Windows that are closed but still take records: their rows will be corrected. `end` is the first window
- * that counts. */
+/* Windows that are closed but still take records: their rows will be corrected. `end` is the first
+ * window that counts. */
 static void mark_closed(struct pipe_window *st, struct window_entry *entry, int64_t end,
                         int64_t last)
 {
@@ -459,9 +465,9 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     const struct pipe_state_def *def = st->def;
     struct pipe_counters *counters = counters_of(task, st);
     struct pipe_window_hit hit = {NULL, 0, 0};
-    /* Rows made by a window come while W moves on, and are never late: they see W as it was for this
-     * state. Records are judged by their own partition's watermark, which behind an exchange is ahead of
-     * W. */
+    /* Rows made by a window come while W moves on, and are never late: they see W as it was for
+     * this state. Records are judged by their own partition's watermark, which behind an exchange
+     * is ahead of W. */
     if (!st->ready)
         make_ready(st);
     int64_t judge = st->advanced;
@@ -496,11 +502,12 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
 _Noreturn static void bad_partial(const struct pipe_task *task, const struct pipe_window *st,
                                   const struct pipe_record *record, const struct pipe_reader *in)
 {
-    fprintf(stderr,
-            "error: a partial of `%s` in the exchange, partition %d, offset %lld, is malformed (%s): "
-            "the log is damaged; restore it from a copy\n",
-            st->def->name, (int)task->partition, (long long)record->offset,
-            in->cause != NULL ? in->cause : "bytes left over");
+    fprintf(
+        stderr,
+        "error: a partial of `%s` in the exchange, partition %d, offset %lld, is malformed (%s): "
+        "the log is damaged; restore it from a copy\n",
+        st->def->name, (int)task->partition, (long long)record->offset,
+        in->cause != NULL ? in->cause : "bytes left over");
     _exit(3);
 }
 
@@ -521,8 +528,8 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
         bad_partial(task, st, record, &in);
     int64_t first = partial.first, last = window_last_end(def, partial.start);
     counters->received += partial.records * window_ends(def, first, last);
-    /* The order of partials and markers leaves none for windows that are forgotten (semantics.md §3);
-     * should one come, it is counted, and no row changes any more. */
+    /* The order of partials and markers leaves none for windows that are forgotten (semantics.md
+     * §3); should one come, it is counted, and no row changes any more. */
     if (first <= window_forgotten(st)) {
         int64_t open = window_end_after(def, first, window_forgotten(st));
         int64_t until = open > last ? last : open - def->every;
@@ -530,16 +537,16 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
         first = open;
     }
     if (first <= last) {
-        struct window_pane *into =
-            take(st, partial.key.data, partial.key.size,
-                 window_grid(partial.start, def->offset, st->pane_length), first, last,
-                 partial.records);
+        struct window_pane *into = take(st, partial.key.data, partial.key.size,
+                                        window_grid(partial.start, def->offset, st->pane_length),
+                                        first, last, partial.records);
         def->acc->merge(window_acc(into), window_acc(from));
     }
     window_free_total(st, from);
 }
 
-/* --- State ---------------------------------------------------------------------------------------- */
+/* --- State
+ * ---------------------------------------------------------------------------------------- */
 
 static int64_t greatest_divisor(int64_t a, int64_t b)
 {

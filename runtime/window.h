@@ -2,17 +2,18 @@
  * window.h: the inside of tumbling and hopping windows (window.c, window_table.c, window_total.c,
  * window_state.c).
  *
- * Time is cut into panes of length gcd(size, every), so that each window is a run of whole panes; a tumbling
- * window is one pane. A record updates one pane of its key, whatever size / every is. A pane carries `first`,
- * the end of the first window that it counts for: a record may be late, by its own partition's watermark, for
- * the earlier windows it lies in and on time for the later ones, and the task that makes the rows may not have
- * closed those earlier windows yet. Panes of one time and key with different `first` are kept apart.
+ * Time is cut into panes of length gcd(size, every), so that each window is a run of whole panes; a
+ * tumbling window is one pane. A record updates one pane of its key, whatever size / every is. A
+ * pane carries `first`, the end of the first window that it counts for: a record may be late, by
+ * its own partition's watermark, for the earlier windows it lies in and on time for the later ones,
+ * and the task that makes the rows may not have closed those earlier windows yet. Panes of one time
+ * and key with different `first` are kept apart.
  *
- *   key → entry: panes in order of (start, first), and the windows whose row was or will be sent again
- *   heap of entries by `due`, the W at which the next window of the key closes or is forgotten
+ *   key → entry: panes in order of (start, first), and the windows whose row was or will be sent
+ * again heap of entries by `due`, the W at which the next window of the key closes or is forgotten
  *
- * Sessions (session.c) use the same table, heap, rows and store entries: a session is a pane whose `first` is
- * its end. `sessions` tells them apart.
+ * Sessions (session.c) use the same table, heap, rows and store entries: a session is a pane whose
+ * `first` is its end. `sessions` tells them apart.
  */
 #ifndef PIPE_WINDOW_H
 #define PIPE_WINDOW_H
@@ -31,7 +32,8 @@ struct window_pane {
 };
 #define WINDOW_ACC_OFFSET ((sizeof(struct window_pane) + 15) & ~(size_t)15)
 
-/* A window and key of which a row was sent, or that is closed and will send one, and that is still held. */
+/* A window and key of which a row was sent, or that is closed and will send one, and that is still
+ * held. */
 struct window_sent {
     int64_t end;
     uint64_t base;           /* units that do not count as a revision */
@@ -41,9 +43,9 @@ struct window_sent {
     bool save, stored;
 };
 
-/* Totals of a window that slides over the panes of a key: two stacks. `front` holds the totals of the panes
- * from each one up to `middle`, the oldest on top; `back` the total from `middle` to `upto`. Every pane is
- * merged twice, however many windows it lies in. */
+/* Totals of a window that slides over the panes of a key: two stacks. `front` holds the totals of
+ * the panes from each one up to `middle`, the oldest on top; `back` the total from `middle` to
+ * `upto`. Every pane is merged twice, however many windows it lies in. */
 struct window_slider {
     bool valid;
     int64_t middle, upto;
@@ -60,12 +62,13 @@ struct window_entry {
     int64_t next_close; /* end of the next window that sends its first or final row */
     uint8_t *panes;     /* pane i is at (pane_begin + i) * stride */
     uint32_t pane_begin, pane_count, pane_capacity, recent;
-    uint32_t irregular; /* panes that do not count for all their windows */
+    uint32_t irregular;       /* panes that do not count for all their windows */
     struct window_sent *sent; /* ascending by end */
     uint32_t sent_count, sent_capacity;
     uint32_t heap_at;          /* index in the heap, plus 1; 0: not in it */
     uint32_t at[WINDOW_LISTS]; /* index in the list, plus 1; 0: not in it */
-    struct window_slider *closing, *again; /* NULL until needed: first rows; early and corrected ones */
+    struct window_slider *closing,
+        *again; /* NULL until needed: first rows; early and corrected ones */
     uint32_t key_bytes;
     uint8_t key[];
 };
@@ -93,15 +96,16 @@ struct pipe_window {
     uint32_t stride; /* bytes of a pane with its accumulator */
     int64_t pane_length;
     int64_t advanced, saved_advanced; /* W up to which all was done; as stored */
-    int64_t pane_start, pane_first, pane_last; /* of the record before: of its pane, and of its windows */
+    int64_t pane_start, pane_first,
+        pane_last; /* of the record before: of its pane, and of its windows */
     bool cached;
     bool ready; /* dues are known; false behind a load */
     struct window_slot *slots;
     uint32_t slot_capacity, entry_count;
     struct window_list heap, lists[WINDOW_LISTS];
-    struct window_pane *total; /* scratch */
-    struct pipe_buf removed;   /* keys to be removed from the store: uint32_t size, bytes */
-    struct pipe_buf key, value; /* scratch */
+    struct window_pane *total;    /* scratch */
+    struct pipe_buf removed;      /* keys to be removed from the store: uint32_t size, bytes */
+    struct pipe_buf key, value;   /* scratch */
     struct window_task_row *rows; /* scratch */
     uint32_t row_count, row_capacity;
     uint64_t open; /* (record, window) pairs held */
@@ -119,13 +123,15 @@ static inline struct window_pane *window_pane_at(const struct pipe_window *st,
                                           (size_t)(entry->pane_begin + i) * st->stride);
 }
 
-/* --- The grid: ends are start + size, one every `every` ------------------------------------------- */
+/* --- The grid: ends are start + size, one every `every`
+ * ------------------------------------------- */
 
 static inline int64_t window_grid(int64_t time, int64_t offset, int64_t step)
 {
     return time - offset - (((time - offset) % step) + step) % step + offset;
 }
-/* End of the last window that begins at or before `time`; the time is in none if it is not after it. */
+/* End of the last window that begins at or before `time`; the time is in none if it is not after
+ * it. */
 static inline int64_t window_last_end(const struct pipe_state_def *def, int64_t time)
 {
     return window_grid(time, def->offset, def->every) + def->size;
@@ -160,7 +166,8 @@ static inline int64_t window_forgotten(const struct pipe_window *st)
     return pipe_time_sub(st->advanced, st->def->lateness);
 }
 
-/* --- window_table.c ------------------------------------------------------------------------------- */
+/* --- window_table.c
+ * ------------------------------------------------------------------------------- */
 
 /* The entry of a key, made if need be. */
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
@@ -183,7 +190,8 @@ void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t
 void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry);
 void window_sort_rows(struct pipe_window *st); /* by (end, key), without repetitions */
 
-/* --- window_total.c ------------------------------------------------------------------------------- */
+/* --- window_total.c
+ * ------------------------------------------------------------------------------- */
 
 struct window_pane *window_new_total(const struct pipe_window *st);
 void window_free_total(const struct pipe_window *st, struct window_pane *total); /* may be NULL */
@@ -192,7 +200,8 @@ void window_free_slider(const struct pipe_window *st, struct window_slider *slid
 const struct window_pane *window_total_of(struct pipe_window *st, struct window_entry *entry,
                                           struct window_slider **slider, int64_t end);
 
-/* --- window_state.c ------------------------------------------------------------------------------- */
+/* --- window_state.c
+ * ------------------------------------------------------------------------------- */
 
 void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
                                const struct window_pane *pane);

@@ -55,7 +55,8 @@ void window_forget_stored_sent(struct pipe_window *st, const struct window_entry
     sent_key(&st->removed, entry, sent->end);
 }
 
-/* --- Save ----------------------------------------------------------------------------------------- */
+/* --- Save
+ * ----------------------------------------------------------------------------------------- */
 
 static void put(const struct pipe_window *st, const struct pipe_state_writer *writer)
 {
@@ -123,7 +124,8 @@ void window_save(void *state, const struct pipe_state_writer *writer)
     list->count = 0;
 }
 
-/* --- Load ----------------------------------------------------------------------------------------- */
+/* --- Load
+ * ----------------------------------------------------------------------------------------- */
 
 static bool on_grid(const struct pipe_state_def *def, int64_t end)
 {
@@ -137,9 +139,8 @@ static bool pane_is_valid(const struct pipe_window *st, int64_t start, int64_t f
         return false;
     if (st->sessions)
         return start < first;
-    return window_grid(start, def->offset, st->pane_length) == start &&
-           on_grid(def, first) && first >= window_first_end(def, start) &&
-           first <= window_last_end(def, start);
+    return window_grid(start, def->offset, st->pane_length) == start && on_grid(def, first) &&
+           first >= window_first_end(def, start) && first <= window_last_end(def, start);
 }
 
 static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
@@ -204,7 +205,8 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
     return in.at == in.end;
 }
 
-/* --- Partials ------------------------------------------------------------------------------------- */
+/* --- Partials
+ * ------------------------------------------------------------------------------------- */
 
 void window_write_partial(const struct window_entry *entry, const struct pipe_state_def *def,
                           const struct window_pane *pane, struct pipe_buf *out)

@@ -1,6 +1,6 @@
 /*
- * window_table.c: the entries of windows: hash table by key, heap by due time, lists, and the panes and sent
- * windows of an entry.
+ * window_table.c: the entries of windows: hash table by key, heap by due time, lists, and the panes
+ * and sent windows of an entry.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -9,7 +9,8 @@
 
 #include "window.h"
 
-/* --- Hash table: linear probing, at most two thirds used ------------------------------------------ */
+/* --- Hash table: linear probing, at most two thirds used
+ * ------------------------------------------ */
 
 static void grow_table(struct pipe_window *st)
 {
@@ -109,7 +110,8 @@ void window_free_all(struct pipe_window *st)
     free(st->rows);
 }
 
-/* --- Lists ---------------------------------------------------------------------------------------- */
+/* --- Lists
+ * ---------------------------------------------------------------------------------------- */
 
 static void push(struct window_list *list, struct window_entry *entry)
 {
@@ -139,7 +141,8 @@ void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct wi
     entry->at[kind] = 0;
 }
 
-/* --- Heap by due time ----------------------------------------------------------------------------- */
+/* --- Heap by due time
+ * ----------------------------------------------------------------------------- */
 
 static void place(struct window_list *heap, uint32_t i, struct window_entry *entry)
 {
@@ -188,7 +191,8 @@ void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t
     sift(heap, entry->heap_at - 1);
 }
 
-/* --- Panes ---------------------------------------------------------------------------------------- */
+/* --- Panes
+ * ---------------------------------------------------------------------------------------- */
 
 static void make_room(struct pipe_window *st, struct window_entry *entry)
 {
@@ -202,8 +206,7 @@ static void make_room(struct pipe_window *st, struct window_entry *entry)
         return;
     }
     uint32_t more = entry->pane_capacity == 0 ? 1 : entry->pane_capacity;
-    entry->panes =
-        pipe_realloc(entry->panes, (size_t)(entry->pane_capacity + more) * st->stride);
+    entry->panes = pipe_realloc(entry->panes, (size_t)(entry->pane_capacity + more) * st->stride);
     entry->pane_capacity += more;
     st->memory_bytes += (uint64_t)more * st->stride;
 }
@@ -234,8 +237,7 @@ struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *
     }
     make_room(st, entry);
     struct window_pane *pane = window_pane_at(st, entry, low);
-    memmove((uint8_t *)pane + st->stride, pane,
-            (size_t)(entry->pane_count - low) * st->stride);
+    memmove((uint8_t *)pane + st->stride, pane, (size_t)(entry->pane_count - low) * st->stride);
     memset(pane, 0, st->stride);
     pane->start = start;
     pane->first = first;
@@ -254,8 +256,7 @@ void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint3
         struct window_pane *pane = window_pane_at(st, entry, i);
         if (!st->def->acc->plain)
             st->def->acc->drop(window_acc(pane));
-        entry->irregular -=
-            !st->sessions && pane->first != window_first_end(st->def, pane->start);
+        entry->irregular -= !st->sessions && pane->first != window_first_end(st->def, pane->start);
         window_forget_stored_pane(st, entry, pane);
     }
     st->pane_count -= count;
@@ -268,7 +269,8 @@ void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint3
     entry->recent = entry->pane_count == 0 ? 0 : entry->pane_count - 1;
 }
 
-/* --- Sent windows --------------------------------------------------------------------------------- */
+/* --- Sent windows
+ * --------------------------------------------------------------------------------- */
 
 static uint32_t sent_from(const struct window_entry *entry, int64_t end)
 {
@@ -310,11 +312,11 @@ void window_drop_sent(struct pipe_window *st, struct window_entry *entry, uint32
 {
     window_forget_stored_sent(st, entry, &entry->sent[i]);
     entry->sent_count--;
-    memmove(entry->sent + i, entry->sent + i + 1,
-            (entry->sent_count - i) * sizeof *entry->sent);
+    memmove(entry->sent + i, entry->sent + i + 1, (entry->sent_count - i) * sizeof *entry->sent);
 }
 
-/* --- Rows to make --------------------------------------------------------------------------------- */
+/* --- Rows to make
+ * --------------------------------------------------------------------------------- */
 
 void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry)
 {

@@ -1,6 +1,6 @@
 /*
- * window_total.c: what a window holds in total: the merge of its panes, incrementally where a window has
- * many of them.
+ * window_total.c: what a window holds in total: the merge of its panes, incrementally where a
+ * window has many of them.
  */
 #include <stdlib.h>
 
@@ -99,8 +99,7 @@ static void flip(struct pipe_window *st, const struct window_entry *entry,
         if (!is_regular(st, pane))
             continue;
         if (slider->front_count == slider->front_capacity) {
-            slider->front_capacity =
-                slider->front_capacity == 0 ? 8 : slider->front_capacity * 2;
+            slider->front_capacity = slider->front_capacity == 0 ? 8 : slider->front_capacity * 2;
             slider->front =
                 pipe_realloc(slider->front, (size_t)slider->front_capacity * st->stride);
         }
@@ -124,8 +123,7 @@ static void slide(struct pipe_window *st, const struct window_entry *entry,
         flip(st, entry, slider, low, end);
         return;
     }
-    while (slider->front_count > 0 &&
-           front_at(st, slider, slider->front_count - 1)->start < low)
+    while (slider->front_count > 0 && front_at(st, slider, slider->front_count - 1)->start < low)
         drop_total(st, front_at(st, slider, --slider->front_count));
     for (uint32_t i = first_from(st, entry, slider->upto); i < entry->pane_count; i++) {
         const struct window_pane *pane = window_pane_at(st, entry, i);
@@ -154,8 +152,8 @@ const struct window_pane *window_total_of(struct pipe_window *st, struct window_
                                           struct window_slider **slider, int64_t end)
 {
     uint32_t begin = first_from(st, entry, end - st->def->size);
-    const struct window_pane *only = begin < entry->pane_count ? window_pane_at(st, entry, begin)
-                                                               : NULL;
+    const struct window_pane *only =
+        begin < entry->pane_count ? window_pane_at(st, entry, begin) : NULL;
     if (only != NULL && only->start < end && only->first <= end &&
         (begin + 1 == entry->pane_count || window_pane_at(st, entry, begin + 1)->start >= end))
         return only;

@@ -280,11 +280,14 @@ def check_places(tally, pipec, build, top):
     tally.add("place_second_run_rows", [] if len(rows) == 1 else [f"{len(rows)} rows, expected 1"])
     with open(good, "ab") as file:
         file.write(records.csv_row(1))
-    attempt("source_grown", (1, 3), ("good.csv",), "s6")
+    attempt("source_grown", (3,), ("good.csv",), "s6")
+    with open(good, "wb") as file:
+        file.write(records.CSV_HEAD + records.csv_row(0))
     os.truncate(os.path.join(work, "accepted.jsonl"), 3)
     attempt("sink_shortened", (1, 3), ("accepted.jsonl",), "s6")
+    attempt("another_run", (0,), (), "s7")
     os.rename(good, good + ".away")
-    attempt("source_gone", (1, 3), ("good.csv",), "s6")
+    attempt("source_gone", (1, 3), ("good.csv",), "s7")
 
 
 def mutations(data, count):

@@ -14,7 +14,8 @@ static struct pipe_str str(const char *text)
     return pipe_str_of(text, strlen(text));
 }
 
-/* What the splitter makes of the input fed in chunks of `chunk` bytes: `[a|"b"](x,y)` and `!cause<text>`. */
+/* What the splitter makes of the input fed in chunks of `chunk` bytes: `[a|"b"](x,y)` and
+ * `!cause<text>`. */
 static void split(const char *input, size_t size, size_t chunk, size_t max, struct pipe_buf *out)
 {
     struct pipe_csv_splitter splitter;
@@ -25,7 +26,8 @@ static void split(const char *input, size_t size, size_t chunk, size_t max, stru
     out->size = 0;
     while (!finished) {
         size_t piece = size - at < chunk ? size - at : chunk;
-        char *copy = malloc(piece > 0 ? piece : 1); /* its own memory: the sanitizer sees steps outside */
+        char *copy =
+            malloc(piece > 0 ? piece : 1); /* its own memory: the sanitizer sees steps outside */
         memcpy(copy, input + at, piece);
         at += piece;
         finished = piece == 0;
@@ -39,8 +41,9 @@ static void split(const char *input, size_t size, size_t chunk, size_t max, stru
                                 record.text.data);
             for (size_t i = 0; record.cause == NULL && i < record.field_count; i++)
                 pipe_buf_printf(out, "%s%s%.*s%s", i == 0 ? "[" : "|",
-                                record.fields[i].quoted ? "\"" : "", (int)record.fields[i].text.size,
-                                record.fields[i].text.data, record.fields[i].quoted ? "\"" : "");
+                                record.fields[i].quoted ? "\"" : "",
+                                (int)record.fields[i].text.size, record.fields[i].text.data,
+                                record.fields[i].quoted ? "\"" : "");
             pipe_buf_printf(out, "](%llu,%llu)", (unsigned long long)record.begin,
                             (unsigned long long)record.end);
         }
@@ -140,7 +143,8 @@ static void test_chunks_never_matter(void **state)
     pipe_buf_free(&parts);
 }
 
-/* --- Rows --------------------------------------------------------------------------------------- */
+/* --- Rows ---------------------------------------------------------------------------------------
+ */
 
 struct plain {
     int32_t n;
@@ -153,12 +157,17 @@ struct plain {
     struct pipe_str b;
 };
 static const struct pipe_column plain_columns[] = {
-    NULLABLE(plain, n, &t_int32, true), COLUMN(plain, s, &t_string), NULLABLE(plain, t, &t_string, true),
-    COLUMN(plain, f, &t_float64),       COLUMN(plain, at, &t_ms),    COLUMN(plain, b, &t_bytes),
+    NULLABLE(plain, n, &t_int32, true),
+    COLUMN(plain, s, &t_string),
+    NULLABLE(plain, t, &t_string, true),
+    COLUMN(plain, f, &t_float64),
+    COLUMN(plain, at, &t_ms),
+    COLUMN(plain, b, &t_bytes),
 };
 static const struct pipe_row_type plain_type = {"plain", plain_columns, 6, sizeof(struct plain)};
 
-static bool read_line(const char *line, const uint32_t *positions, size_t expected, struct plain *row)
+static bool read_line(const char *line, const uint32_t *positions, size_t expected,
+                      struct plain *row)
 {
     struct pipe_csv_splitter splitter;
     struct pipe_csv_record record;
@@ -166,8 +175,8 @@ static bool read_line(const char *line, const uint32_t *positions, size_t expect
     pipe_csv_feed(&splitter, line, strlen(line));
     pipe_csv_finish(&splitter);
     assert_true(pipe_csv_next(&splitter, &record));
-    bool good = pipe_row_from_csv(&plain_type, record.fields, record.field_count, expected, positions,
-                                  &arena, row, &error);
+    bool good = pipe_row_from_csv(&plain_type, record.fields, record.field_count, expected,
+                                  positions, &arena, row, &error);
     if (good) {
         struct plain copy;
         assert_true(pipe_row_copy(&plain_type, row, &arena, &copy));

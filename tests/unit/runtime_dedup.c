@@ -207,8 +207,8 @@ static void test_malformed_entries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_model), cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_bounded),       cmocka_unit_test(test_bytes_an_id),
+        cmocka_unit_test(test_against_model),     cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_bounded),           cmocka_unit_test(test_bytes_an_id),
         cmocka_unit_test(test_malformed_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void test_lengths_and_case(void **state)
     check(pipe_fn_upper(&arena, str("abc xyz 019@[`{")), "ABC XYZ 019@[`{");
     check(pipe_fn_lower(&arena, str("ABC XYZ 019@[`{")), "abc xyz 019@[`{");
     check(pipe_fn_upper(&arena, str("straße éя")), "STRAßE ÉЯ"); /* one to one: ß stays */
-    check(pipe_fn_upper(&arena, str("ɐ")), "Ɐ"); /* two bytes become three */
+    check(pipe_fn_upper(&arena, str("ɐ")), "Ɐ");                 /* two bytes become three */
     check(pipe_fn_lower(&arena, str("\xe2\x84\xaa")), "k"); /* the Kelvin sign: three become one */
     check(pipe_fn_lower(&arena, str("ÀΩ")), "àω");
 }
@@ -106,13 +106,13 @@ static void test_like(void **state)
     static const struct {
         const char *text, *pattern;
         bool like;
-    } cases[] = {{"", "", true},        {"", "%", true},          {"a", "", false},
-                 {"abc", "abc", true},  {"abc", "a%", true},      {"abc", "%c", true},
-                 {"abc", "%b%", true},  {"abc", "a_c", true},     {"aéc", "a_c", true},
+    } cases[] = {{"", "", true},       {"", "%", true},          {"a", "", false},
+                 {"abc", "abc", true}, {"abc", "a%", true},      {"abc", "%c", true},
+                 {"abc", "%b%", true}, {"abc", "a_c", true},     {"aéc", "a_c", true},
                  {"a😀c", "a_c", true}, {"ac", "a_c", false},     {"abc", "%%%", true},
-                 {"abc", "___", true},  {"abc", "____", false},   {"aXbXc", "%X_", true},
-                 {"aab", "%ab", true},  {"abab", "%ab%ab", true}, {"abab", "%abb", false},
-                 {"a%c", "a%c", true},  {"é", "_", true},         {"é", "__", false},
+                 {"abc", "___", true}, {"abc", "____", false},   {"aXbXc", "%X_", true},
+                 {"aab", "%ab", true}, {"abab", "%ab%ab", true}, {"abab", "%abb", false},
+                 {"a%c", "a%c", true}, {"é", "_", true},         {"é", "__", false},
                  {"abc", "ABC", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(pipe_fn_like(str(cases[i].text), str(cases[i].pattern)), cases[i].like);
@@ -198,7 +198,8 @@ static void test_dates(void **state)
     assert_int_equal(pipe_fn_date_trunc_ms(PIPE_UNIT_DAY, t), at("1969-12-30T00:00:00Z"));
     assert_int_equal(pipe_fn_date_trunc_ms(PIPE_UNIT_WEEK, t), at("1969-12-29T00:00:00Z"));
     assert_int_equal(pipe_fn_date_trunc_ms(PIPE_UNIT_MONTH, t), at("1969-12-01T00:00:00Z"));
-    assert_int_equal(pipe_fn_date_trunc_us(PIPE_UNIT_YEAR, t * 1000), at("1969-01-01T00:00:00Z") * 1000);
+    assert_int_equal(pipe_fn_date_trunc_us(PIPE_UNIT_YEAR, t * 1000),
+                     at("1969-01-01T00:00:00Z") * 1000);
     assert_int_equal(pipe_fn_date_trunc_ms(PIPE_UNIT_WEEK, PIPE_TS_MS_MIN), PIPE_TS_MS_MIN);
     assert_int_equal(pipe_fn_date_part_ms(PIPE_UNIT_DOW, t), 2);
     assert_int_equal(pipe_fn_date_part_ms(PIPE_UNIT_YEAR, t), 1969);
@@ -259,8 +260,9 @@ static void check_json(const char *text, const char *path, const char *expected)
 static void test_json_value(void **state)
 {
     (void)state;
-    const char *text = " {\"a\": {\"b\": [1, {\"c\": \"x\\n\\u00e9\\ud83d\\ude00\"}, null]}, \"t\": true, "
-                       "\"\\u0061b\": -1.50, \"e\": [], \"d\": 1, \"d\": 2} ";
+    const char *text =
+        " {\"a\": {\"b\": [1, {\"c\": \"x\\n\\u00e9\\ud83d\\ude00\"}, null]}, \"t\": true, "
+        "\"\\u0061b\": -1.50, \"e\": [], \"d\": 1, \"d\": 2} ";
     check_json(text, "a.b[0]", "1");
     check_json(text, "a.b[1].c", "x\né😀");
     check_json(text, "a.b[2]", NULL);
@@ -290,7 +292,8 @@ static void test_json_value(void **state)
     assert_true(pipe_json_path_check(str("a.b[0].c"), &error));
     assert_true(pipe_json_path_check(str(""), &error));
     assert_true(pipe_json_path_check(str("[2]"), &error));
-    static const char *const bad[] = {".a", "a.", "a..b", "a[", "a[]", "a[x]", "a[-1]", "a[1]b", "a[1"};
+    static const char *const bad[] = {".a",   "a.",    "a..b",  "a[", "a[]",
+                                      "a[x]", "a[-1]", "a[1]b", "a[1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(pipe_json_path_check(str(bad[i]), &error));
 }

@@ -1,6 +1,7 @@
 /*
- * runtime_operators.h: what the tests of dedup, windows and sessions share: a seeded generator, a store in
- * memory, a task without an engine, and an accumulator with parts of every kind (plain, owning, set).
+ * runtime_operators.h: what the tests of dedup, windows and sessions share: a seeded generator, a
+ * store in memory, a task without an engine, and an accumulator with parts of every kind (plain,
+ * owning, set).
  */
 #ifndef RUNTIME_OPERATORS_H
 #define RUNTIME_OPERATORS_H
@@ -18,7 +19,8 @@
 #include "pipe.h"
 #include "state.h"
 
-/* --- Numbers ---------------------------------------------------------------------------------------- */
+/* --- Numbers
+ * ---------------------------------------------------------------------------------------- */
 
 struct dice {
     uint64_t state;
@@ -37,7 +39,8 @@ static inline int64_t dice_roll(struct dice *dice, int64_t below)
     return (int64_t)(dice_next(dice) % (uint64_t)below);
 }
 
-/* --- Store ------------------------------------------------------------------------------------------ */
+/* --- Store
+ * ------------------------------------------------------------------------------------------ */
 
 struct store_entry {
     uint8_t *key, *value;
@@ -117,7 +120,8 @@ static inline void store_free(struct store *store)
     memset(store, 0, sizeof *store);
 }
 
-/* --- Task ------------------------------------------------------------------------------------------- */
+/* --- Task
+ * ------------------------------------------------------------------------------------------- */
 
 struct bench {
     struct pipe_task task;
@@ -183,7 +187,8 @@ static inline void bench_key(struct bench *bench, const void *key, size_t key_by
     pipe_buf_add(&bench->task.key, key, key_bytes);
 }
 
-/* W moves on; the engine calls advance only when something is due, or here: sometimes not at once. */
+/* W moves on; the engine calls advance only when something is due, or here: sometimes not at once.
+ */
 static inline void bench_watermark(struct bench *bench, int64_t watermark, bool advance)
 {
     if (watermark > bench->task.watermark)
@@ -193,7 +198,8 @@ static inline void bench_watermark(struct bench *bench, int64_t watermark, bool 
         bench->ops->advance(&bench->task, 0, input);
 }
 
-/* --- Accumulator ------------------------------------------------------------------------------------ */
+/* --- Accumulator
+ * ------------------------------------------------------------------------------------ */
 
 struct sample {
     struct pipe_sum_int sum;

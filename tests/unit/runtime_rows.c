@@ -1,4 +1,5 @@
-/* Unit tests of row.h: JSON, Avro, state and keys of any row by its descriptor, and hostile bytes. */
+/* Unit tests of row.h: JSON, Avro, state and keys of any row by its descriptor, and hostile bytes.
+ */
 #include "../../runtime/functions.h"
 #include "runtime_sample_row.h"
 
@@ -28,7 +29,8 @@ static void check_buf(struct pipe_buf *buf, const char *expected)
     buf->size = 0;
 }
 
-/* --- Round trips -------------------------------------------------------------------------------- */
+/* --- Round trips --------------------------------------------------------------------------------
+ */
 
 static void test_json_round_trip(void **state)
 {
@@ -140,7 +142,8 @@ static void test_state_extremes(void **state)
     assert_false(pipe_value_load(&t_int64, &at, overlong + 2, &arena, &value));
 }
 
-/* --- JSON input --------------------------------------------------------------------------------- */
+/* --- JSON input ---------------------------------------------------------------------------------
+ */
 
 struct small {
     int32_t n;
@@ -171,11 +174,12 @@ static void test_json_defaults(void **state)
     assert_true(row.d == 0x1FF);
     pipe_row_to_json(&small_type, &row, &buf);
     check_buf(&buf, "{\"n\":5,\"s\":null,\"d\":\"5.11\",\"j\":\"{}\",\"b\":\"AOlB\"}");
-    assert_true(pipe_row_from_json(&small_type,
-                                   str("{\"j\":[1, \"x\"],\"d\":-1.5,\"\\u006e\":-0,\"s\":\"\\/\"}"),
-                                   &arena, &row, &error));
+    assert_true(pipe_row_from_json(
+        &small_type, str("{\"j\":[1, \"x\"],\"d\":-1.5,\"\\u006e\":-0,\"s\":\"\\/\"}"), &arena,
+        &row, &error));
     pipe_row_to_json(&small_type, &row, &buf);
-    check_buf(&buf, "{\"n\":0,\"s\":\"/\",\"d\":\"-1.50\",\"j\":\"[1, \\\"x\\\"]\",\"b\":\"AOlB\"}");
+    check_buf(&buf,
+              "{\"n\":0,\"s\":\"/\",\"d\":\"-1.50\",\"j\":\"[1, \\\"x\\\"]\",\"b\":\"AOlB\"}");
     row.d = 0;
     assert_true(pipe_row_default(&small_type, 2, &arena, &row, &error));
     assert_true(row.d == 0x1FF);
@@ -282,12 +286,14 @@ static void test_json_scalars(void **state)
     int32_t days;
     float f;
     bool null;
-    assert_true(pipe_value_from_json(&t_us, false, str(" -1 "), &arena, &us, &null, &error) && us == -1);
+    assert_true(pipe_value_from_json(&t_us, false, str(" -1 "), &arena, &us, &null, &error) &&
+                us == -1);
     assert_false(pipe_value_from_json(&t_us, false, str("\"-1\""), &arena, &us, &null, &error));
     assert_true(pipe_value_from_json(&t_us, true, str("null"), &arena, &us, &null, &error) && null);
     assert_false(pipe_value_from_json(&t_us, false, str("null"), &arena, &us, &null, &error));
     assert_true(pipe_value_from_json(&t_date, false, str("2932896"), &arena, &days, &null, &error));
-    assert_false(pipe_value_from_json(&t_date, false, str("2932897"), &arena, &days, &null, &error));
+    assert_false(
+        pipe_value_from_json(&t_date, false, str("2932897"), &arena, &days, &null, &error));
     assert_true(pipe_value_from_json(&t_float32, false, str("1e38"), &arena, &f, &null, &error));
     assert_false(pipe_value_from_json(&t_float32, false, str("1e39"), &arena, &f, &null, &error));
     assert_true(pipe_json_check(str("[1,{\"a\":null}]")));
@@ -307,13 +313,14 @@ static void test_json_memory_is_bounded(void **state)
     for (int i = 0; i < 50000; i++)
         pipe_buf_add(&buf, "null,", 5);
     pipe_buf_add(&buf, "null]", 5);
-    assert_false(pipe_value_from_json(&points, false, pipe_str_of(buf.data, buf.size), &small, &array,
-                                      &null, &error));
+    assert_false(pipe_value_from_json(&points, false, pipe_str_of(buf.data, buf.size), &small,
+                                      &array, &null, &error));
     pipe_buf_free(&buf);
     pipe_arena_free(&small);
 }
 
-/* --- JSON output -------------------------------------------------------------------------------- */
+/* --- JSON output --------------------------------------------------------------------------------
+ */
 
 static void test_json_strings(void **state)
 {
@@ -341,7 +348,8 @@ static void test_json_strings(void **state)
     pipe_buf_free(&buf);
 }
 
-/* --- Keys --------------------------------------------------------------------------------------- */
+/* --- Keys ---------------------------------------------------------------------------------------
+ */
 
 static void test_keys(void **state)
 {
@@ -367,7 +375,8 @@ static void test_keys(void **state)
     assert_int_equal(key.size, again.size);
     assert_memory_equal(key.data, again.data, key.size);
     const uint8_t *at = key.data;
-    assert_true(pipe_key_read_columns(&at, at + key.size, &arena, &sample_type, &back, columns, COUNT));
+    assert_true(
+        pipe_key_read_columns(&at, at + key.size, &arena, &sample_type, &back, columns, COUNT));
     assert_ptr_equal(at, key.data + key.size);
     for (size_t i = 0; i < COUNT; i++) {
         const struct pipe_column *column = &sample_columns[columns[i]];
@@ -378,7 +387,8 @@ static void test_keys(void **state)
     }
     for (size_t size = 0; size < key.size; size++) {
         at = key.data;
-        assert_false(pipe_key_read_columns(&at, at + size, &arena, &sample_type, &back, columns, COUNT));
+        assert_false(
+            pipe_key_read_columns(&at, at + size, &arena, &sample_type, &back, columns, COUNT));
     }
     pipe_buf_free(&key);
     pipe_buf_free(&again);
@@ -415,7 +425,8 @@ static void test_key_text(void **state)
     pipe_buf_free(&buf);
 }
 
-/* --- Hostile bytes ------------------------------------------------------------------------------ */
+/* --- Hostile bytes ------------------------------------------------------------------------------
+ */
 
 static uint64_t next_random(uint64_t *seed)
 {
@@ -425,7 +436,8 @@ static uint64_t next_random(uint64_t *seed)
     return *seed;
 }
 
-/* A damaged copy, of exactly its size in its own memory, so that the sanitizer sees any step outside. */
+/* A damaged copy, of exactly its size in its own memory, so that the sanitizer sees any step
+ * outside. */
 static uint8_t *damage(const uint8_t *bytes, size_t *size_bytes, uint64_t *seed)
 {
     size_t size = *size_bytes;
@@ -433,7 +445,8 @@ static uint8_t *damage(const uint8_t *bytes, size_t *size_bytes, uint64_t *seed)
     memcpy(copy, bytes, size);
     for (uint64_t n = next_random(seed) % 4 + 1; n > 0; n--) {
         size_t at = next_random(seed) % size;
-        static const uint8_t nasty[] = {0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF, 0xFE, '"', '{', '[', '\\', ','};
+        static const uint8_t nasty[] = {0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF,
+                                        0xFE, '"',  '{',  '[',  '\\', ','};
         switch (next_random(seed) % 4) {
         case 0:
             copy[at] ^= (uint8_t)(1 << next_random(seed) % 8);
@@ -507,7 +520,8 @@ static void test_mutations(void **state)
     pipe_buf_free(&saved);
 }
 
-/* --- Avro input --------------------------------------------------------------------------------- */
+/* --- Avro input ---------------------------------------------------------------------------------
+ */
 
 static bool read_bytes(const struct pipe_type *type, const void *bytes, size_t size, void *value)
 {
@@ -554,23 +568,37 @@ static void test_avro_numbers(void **state)
     assert_false(READ(&t_color, "\x06", &v));
     assert_false(READ(&t_color, "\x01", &v));
     assert_false(READ(&t_string, "\x02\xff", &v));
-    assert_false(READ(&t_string, "\x03" "aa", &v));
+    assert_false(READ(&t_string,
+                      "\x03"
+                      "aa",
+                      &v));
     assert_string_equal(error.detail, "negative length: -2");
-    assert_false(READ(&t_string, "\xfe\xff\xff\xff\x0f" "a", &v));
+    assert_false(READ(&t_string,
+                      "\xfe\xff\xff\xff\x0f"
+                      "a",
+                      &v));
     assert_true(READ(&t_price, "\x04\xff\x7f", &v) && v.x == -129);
-    assert_true(READ(&t_price, "\x24\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfb",
+    assert_true(READ(&t_price,
+                     "\x24\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfb",
                      &v) &&
                 v.x == -5);
-    assert_false(READ(&t_price, "\x24\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfb",
-                      &v));
+    assert_false(
+        READ(&t_price,
+             "\x24\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfb", &v));
     assert_false(READ(&t_price, "\x00", &v));
     assert_false(READ(&t_price, "\x0a\x02\x54\x0b\xe4\x00", &v)); /* 10^10: 11 digits */
     assert_true(READ(&t_price, "\x0a\x02\x54\x0b\xe3\xff", &v));
     assert_false(READ(&t_date, "\x80\x80\x80\x80\x08", &v));
     assert_false(READ(&t_ms, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", &v));
-    assert_true(READ(&t_uuid, "\x48" "0F8FAD5B-D9CB-469F-A165-70867728950E", &v));
+    assert_true(READ(&t_uuid,
+                     "\x48"
+                     "0F8FAD5B-D9CB-469F-A165-70867728950E",
+                     &v));
     assert_memory_equal(v.s.data, "0f8f", 4);
-    assert_false(READ(&t_uuid, "\x48" "0F8FAD5B-D9CB-469F-A165_70867728950E", &v));
+    assert_false(READ(&t_uuid,
+                      "\x48"
+                      "0F8FAD5B-D9CB-469F-A165_70867728950E",
+                      &v));
 }
 
 static void test_avro_blocks(void **state)
@@ -585,14 +613,23 @@ static void test_avro_blocks(void **state)
     assert_int_equal(((int64_t *)a.items)[2], 3);
     assert_true(READ(&t_numbers, "\x00", &a) && a.count == 0);
     assert_false(READ(&t_numbers, "\x04\x02\x04", &a));
-    assert_false(READ(&t_numbers, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", &a)); /* INT64_MIN */
-    assert_false(READ(&t_numbers, "\x01\x7f\x02\x00", &a));                             /* block size */
-    assert_false(READ(&t_numbers, "\xfe\xff\xff\xff\x0f\x02", &a));                     /* 2^31 - 1 */
+    assert_false(
+        READ(&t_numbers, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", &a)); /* INT64_MIN */
+    assert_false(READ(&t_numbers, "\x01\x7f\x02\x00", &a));                    /* block size */
+    assert_false(READ(&t_numbers, "\xfe\xff\xff\xff\x0f\x02", &a));            /* 2^31 - 1 */
     assert_true(READ(&nothings, "\x80\x80\x80\x01\x00", &a) && a.count == 1 << 20);
     assert_false(READ(&nothings, "\x82\x80\x80\x01\x00", &a));
     assert_false(READ(&nothings, "\x80\x80\x80\x01\x02\x00", &a));
-    assert_true(READ(&t_counts, "\x02\x02" "a\x02\x00", &m) && m.count == 1);
-    assert_false(READ(&t_counts, "\x04\x02" "a\x02\x02" "a\x04\x00", &m));
+    assert_true(READ(&t_counts,
+                     "\x02\x02"
+                     "a\x02\x00",
+                     &m) &&
+                m.count == 1);
+    assert_false(READ(&t_counts,
+                      "\x04\x02"
+                      "a\x02\x02"
+                      "a\x04\x00",
+                      &m));
     assert_string_equal(error.detail, "a key is given twice");
     struct pipe_buf buf = {NULL, 0, 0};
     for (int twice = 0; twice < 2; twice++) { /* many keys: by the table */

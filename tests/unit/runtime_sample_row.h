@@ -1,4 +1,5 @@
-/* runtime_sample_row.h: a row type with a column of every kind, as generated code would declare it. */
+/* runtime_sample_row.h: a row type with a column of every kind, as generated code would declare it.
+ */
 #ifndef RUNTIME_SAMPLE_ROW_H
 #define RUNTIME_SAMPLE_ROW_H
 
@@ -52,34 +53,28 @@ struct sample {
 };
 
 #define COLUMN(struct_name, member, type_pointer)                                                  \
-    {#member, type_pointer, offsetof(struct struct_name, member), PIPE_NOT_NULL, false, false, NULL}
+    {                                                                                              \
+#member, type_pointer, offsetof(struct struct_name, member), PIPE_NOT_NULL, false, false,  \
+            NULL                                                                                   \
+    }
 #define NULLABLE(struct_name, member, type_pointer, first)                                         \
-    {#member,                                                                                      \
-     type_pointer,                                                                                 \
-     offsetof(struct struct_name, member),                                                         \
-     offsetof(struct struct_name, member##_null),                                                  \
-     first,                                                                                        \
-     false,                                                                                        \
-     NULL}
+    {                                                                                              \
+#member, type_pointer, offsetof(struct struct_name, member),                               \
+            offsetof(struct struct_name, member##_null), first, false, NULL                        \
+    }
 
 static const char *const color_symbols[] = {"RED", "GREEN", "BLUE"};
-static const struct pipe_type t_bool = {.kind = PIPE_BOOL}, t_int32 = {.kind = PIPE_INT32},
-                              t_int64 = {.kind = PIPE_INT64}, t_float32 = {.kind = PIPE_FLOAT32},
-                              t_float64 = {.kind = PIPE_FLOAT64},
-                              t_price = {.kind = PIPE_DECIMAL, .precision = 10, .scale = 2},
-                              t_exact = {.kind = PIPE_DECIMAL,
-                                         .precision = 38,
-                                         .scale = 6,
-                                         .fixed_bytes = 16},
-                              t_string = {.kind = PIPE_STRING}, t_uuid = {.kind = PIPE_UUID},
-                              t_color = {.kind = PIPE_ENUM,
-                                         .symbols = color_symbols,
-                                         .symbol_count = 3},
-                              t_bytes = {.kind = PIPE_BYTES},
-                              t_mac = {.kind = PIPE_BYTES, .fixed_bytes = 6},
-                              t_date = {.kind = PIPE_DATE}, t_ms = {.kind = PIPE_TIMESTAMP_MS},
-                              t_us = {.kind = PIPE_TIMESTAMP_US},
-                              t_duration = {.kind = PIPE_DURATION};
+static const struct pipe_type
+    t_bool = {.kind = PIPE_BOOL},
+    t_int32 = {.kind = PIPE_INT32}, t_int64 = {.kind = PIPE_INT64},
+    t_float32 = {.kind = PIPE_FLOAT32}, t_float64 = {.kind = PIPE_FLOAT64},
+    t_price = {.kind = PIPE_DECIMAL, .precision = 10, .scale = 2},
+    t_exact = {.kind = PIPE_DECIMAL, .precision = 38, .scale = 6, .fixed_bytes = 16},
+    t_string = {.kind = PIPE_STRING}, t_uuid = {.kind = PIPE_UUID},
+    t_color = {.kind = PIPE_ENUM, .symbols = color_symbols, .symbol_count = 3},
+    t_bytes = {.kind = PIPE_BYTES}, t_mac = {.kind = PIPE_BYTES, .fixed_bytes = 6},
+    t_date = {.kind = PIPE_DATE}, t_ms = {.kind = PIPE_TIMESTAMP_MS},
+    t_us = {.kind = PIPE_TIMESTAMP_US}, t_duration = {.kind = PIPE_DURATION};
 
 static const struct pipe_column point_columns[] = {
     COLUMN(point, x, &t_int32),
@@ -104,38 +99,30 @@ static const struct pipe_type t_point = {.kind = PIPE_RECORD, .record = &point_t
                                          .element_bytes = sizeof(struct maybe_name_entry)};
 
 static const struct pipe_column sample_columns[] = {
-    COLUMN(sample, flag, &t_bool),
-    COLUMN(sample, small, &t_int32),
-    COLUMN(sample, big, &t_int64),
-    NULLABLE(sample, big_maybe, &t_int64, false),
-    COLUMN(sample, f32, &t_float32),
-    COLUMN(sample, f64, &t_float64),
-    COLUMN(sample, price, &t_price),
-    COLUMN(sample, exact, &t_exact),
-    COLUMN(sample, text, &t_string),
-    NULLABLE(sample, note, &t_string, true),
-    COLUMN(sample, id, &t_uuid),
-    COLUMN(sample, color, &t_color),
-    COLUMN(sample, raw, &t_bytes),
-    COLUMN(sample, mac, &t_mac),
-    COLUMN(sample, day, &t_date),
-    COLUMN(sample, at_ms, &t_ms),
-    COLUMN(sample, at_us, &t_us),
-    COLUMN(sample, pause, &t_duration),
-    COLUMN(sample, origin, &t_point),
-    COLUMN(sample, points, &t_points),
-    COLUMN(sample, numbers, &t_numbers),
-    COLUMN(sample, counts, &t_counts),
+    COLUMN(sample, flag, &t_bool),       COLUMN(sample, small, &t_int32),
+    COLUMN(sample, big, &t_int64),       NULLABLE(sample, big_maybe, &t_int64, false),
+    COLUMN(sample, f32, &t_float32),     COLUMN(sample, f64, &t_float64),
+    COLUMN(sample, price, &t_price),     COLUMN(sample, exact, &t_exact),
+    COLUMN(sample, text, &t_string),     NULLABLE(sample, note, &t_string, true),
+    COLUMN(sample, id, &t_uuid),         COLUMN(sample, color, &t_color),
+    COLUMN(sample, raw, &t_bytes),       COLUMN(sample, mac, &t_mac),
+    COLUMN(sample, day, &t_date),        COLUMN(sample, at_ms, &t_ms),
+    COLUMN(sample, at_us, &t_us),        COLUMN(sample, pause, &t_duration),
+    COLUMN(sample, origin, &t_point),    COLUMN(sample, points, &t_points),
+    COLUMN(sample, numbers, &t_numbers), COLUMN(sample, counts, &t_counts),
     COLUMN(sample, names, &t_names),
 };
-static const struct pipe_row_type sample_type = {
-    "sample", sample_columns, sizeof sample_columns / sizeof *sample_columns, sizeof(struct sample)};
+static const struct pipe_row_type sample_type = {"sample", sample_columns,
+                                                 sizeof sample_columns / sizeof *sample_columns,
+                                                 sizeof(struct sample)};
 
 /* One row of it, in the exact format of JSON output. */
 static const char sample_json[] =
     "{\"flag\":true,\"small\":-2147483648,\"big\":9223372036854775807,\"big_maybe\":null,"
-    "\"f32\":0.1,\"f64\":1e-7,\"price\":\"-0.05\",\"exact\":\"12345678901234567890123456789012.345678\","
-    "\"text\":\"a\\\"b\\\\c\\n\\u0001/é😀\",\"note\":\"\",\"id\":\"0f8fad5b-d9cb-469f-a165-70867728950e\","
+    "\"f32\":0.1,\"f64\":1e-7,\"price\":\"-0.05\",\"exact\":\"12345678901234567890123456789012."
+    "345678\","
+    "\"text\":\"a\\\"b\\\\c\\n\\u0001/"
+    "é😀\",\"note\":\"\",\"id\":\"0f8fad5b-d9cb-469f-a165-70867728950e\","
     "\"color\":\"BLUE\",\"raw\":\"AP8Q\",\"mac\":\"AAECAwQF\",\"day\":\"2024-02-29\","
     "\"at_ms\":\"2026-01-31T10:00:00.123Z\",\"at_us\":\"0001-01-01T00:00:00.000001Z\",\"pause\":-5,"
     "\"origin\":{\"x\":1,\"label\":null},"

@@ -12,7 +12,8 @@ static struct pipe_str str(const char *text)
     return pipe_str_of(text, strlen(text));
 }
 
-/* --- Memory ------------------------------------------------------------------------------------- */
+/* --- Memory -------------------------------------------------------------------------------------
+ */
 
 static void test_buffer(void **state)
 {
@@ -57,6 +58,8 @@ static void test_arena(void **state)
     for (int i = 0; i < 20; i++)
         assert_non_null(pipe_arena_alloc(&arena, 50000));
     pipe_arena_free(&arena);
+    assert_non_null(pipe_arena_alloc(&arena, 0)); /* also the very first */
+    pipe_arena_free(&arena);
     pipe_arena_init(&arena, (size_t)8 << 20);
     assert_non_null(pipe_arena_alloc(&arena, (size_t)4 << 20)); /* freed at the reset */
     pipe_arena_reset(&arena);
@@ -82,25 +85,25 @@ static void test_errors(void **state)
     assert_int_equal(strlen(pipe_quote(big, 600).text), 60 * 4 + 2 + 3);
 }
 
-/* --- Text --------------------------------------------------------------------------------------- */
+/* --- Text ---------------------------------------------------------------------------------------
+ */
 
 static void test_utf8(void **state)
 {
     (void)state;
-    static const char *const good[] = {"",      "abc",          "é",  "€", "😀", "\xf4\x8f\xbf\xbf",
-                                       "\xef\xbf\xbf", "\xed\x9f\xbf", "aaaaaaaaaaaaaaaaé"};
-    static const char *const bad[] = {"\x80",
-                                      "\xc0\x80",
-                                      "\xc1\xbf",
-                                      "\xe0\x9f\xbf",
-                                      "\xed\xa0\x80",
-                                      "\xf0\x8f\xbf\xbf",
-                                      "\xf4\x90\x80\x80",
-                                      "\xf5\x80\x80\x80",
-                                      "\xff",
-                                      "\xe2\x82",
-                                      "\xe2\x82z",
-                                      "aaaaaaaaaaaaaaaaaaaaaaa\xc3"};
+    static const char *const good[] = {"",
+                                       "abc",
+                                       "é",
+                                       "€",
+                                       "😀",
+                                       "\xf4\x8f\xbf\xbf",
+                                       "\xef\xbf\xbf",
+                                       "\xed\x9f\xbf",
+                                       "aaaaaaaaaaaaaaaaé"};
+    static const char *const bad[] = {
+        "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xff",         "\xe2\x82",         "\xe2\x82z",        "aaaaaaaaaaaaaaaaaaaaaaa\xc3"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(pipe_utf8_check(good[i], strlen(good[i])));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -127,8 +130,8 @@ static void test_base64(void **state)
         assert_int_equal(got, size);
         assert_memory_equal(back, bytes, size);
     }
-    static const char *const bad[] = {"A", "AA", "AAA", "AA=A", "A===", "====", "AB==", "AAB=",
-                                      "AA A", "AA-_", "AAAA=", "AAAA====", "=AAA"};
+    static const char *const bad[] = {"A",    "AA",   "AAA",  "AA=A",  "A===",     "====", "AB==",
+                                      "AAB=", "AA A", "AA-_", "AAAA=", "AAAA====", "=AAA"};
     size_t got;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(pipe_base64_read(str(bad[i]), back, &got));
@@ -157,7 +160,8 @@ static void test_uuid(void **state)
     assert_false(pipe_uuid_read(str("0f8fad5b-d9cb-469f-a165-7086772895\r\r"), text));
 }
 
-/* --- Numbers ------------------------------------------------------------------------------------ */
+/* --- Numbers ------------------------------------------------------------------------------------
+ */
 
 static void test_checked_integers(void **state)
 {
@@ -187,8 +191,8 @@ static void test_checked_integers(void **state)
 static void test_integer_text(void **state)
 {
     (void)state;
-    static const int64_t values[] = {0, 9, 10, 99, 100, 101, -1, -10, 1234567890123, INT64_MAX,
-                                     INT64_MIN, 999999999999999999};
+    static const int64_t values[] = {
+        0, 9, 10, 99, 100, 101, -1, -10, 1234567890123, INT64_MAX, INT64_MIN, 999999999999999999};
     char ours[32], theirs[32];
     int64_t back;
     int32_t small;
@@ -204,7 +208,8 @@ static void test_integer_text(void **state)
     assert_false(pipe_i64_read(str("99999999999999999999999"), false, &back));
     assert_true(pipe_i64_read(str("+5"), true, &back) && back == 5);
     assert_true(pipe_i64_read(str("0005"), true, &back) && back == 5);
-    static const char *const bad[] = {"", "-", "+", "+5", "--5", "-+5", "5 ", " 5", "5.0", "5e1", "0x5"};
+    static const char *const bad[] = {"",   "-",  "+",   "+5",  "--5", "-+5",
+                                      "5 ", " 5", "5.0", "5e1", "0x5"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(pipe_i64_read(str(bad[i]), false, &back));
     assert_false(pipe_i32_read(str("2147483648"), false, &small));
@@ -289,8 +294,9 @@ static void test_float_read(void **state)
     (void)state;
     double d;
     float f;
-    static const char *const bad[] = {"", "-", "+1", ".5", "5.", "1e", "1e+", "01", "nan", "inf", "Infinity",
-                                      "0x10", "1,5", " 1", "1 ", "1e400", "-1e400", "1_0"};
+    static const char *const bad[] = {"",    "-",  "+1",  ".5",    "5.",       "1e",
+                                      "1e+", "01", "nan", "inf",   "Infinity", "0x10",
+                                      "1,5", " 1", "1 ",  "1e400", "-1e400",   "1_0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(pipe_f64_read(str(bad[i]), &d));
     assert_true(pipe_f64_read(str("1e-400"), &d) && d == 0);
@@ -305,7 +311,8 @@ static void test_float_read(void **state)
     free(digits);
 }
 
-/* --- Decimals ----------------------------------------------------------------------------------- */
+/* --- Decimals -----------------------------------------------------------------------------------
+ */
 
 static pipe_decimal dec(const char *text, unsigned scale)
 {
@@ -341,7 +348,8 @@ static void test_decimal_text(void **state)
     assert_true(pipe_decimal_read(str("999.99"), 5, 2, &value) && value == 99999);
     assert_true(pipe_decimal_read(str("7"), 5, 2, &value) && value == 700);
     assert_true(pipe_decimal_read(str("0007.5"), 5, 2, &value) && value == 750);
-    static const char *const bad[] = {"", "-", ".5", "5.", "1.234", "1e2", "+1", "1..2", "1.2.3", "--1", "1 "};
+    static const char *const bad[] = {"",   "-",    ".5",    "5.",  "1.234", "1e2",
+                                      "+1", "1..2", "1.2.3", "--1", "1 "};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(pipe_decimal_read(str(bad[i]), 10, 2, &value));
 }
@@ -415,7 +423,8 @@ static void test_sum256(void **state)
     }
 }
 
-/* --- Time --------------------------------------------------------------------------------------- */
+/* --- Time ---------------------------------------------------------------------------------------
+ */
 
 static void test_calendar(void **state)
 {
@@ -503,7 +512,8 @@ static void test_instants(void **state)
     assert_true(pipe_time_sub(0, INT64_MIN) == PIPE_TIME_MAX);
 }
 
-/* --- Hashes ------------------------------------------------------------------------------------- */
+/* --- Hashes -------------------------------------------------------------------------------------
+ */
 
 static void test_hashes(void **state)
 {
@@ -544,14 +554,14 @@ static void test_hashes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffer),          cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_errors),          cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_base64),          cmocka_unit_test(test_uuid),
+        cmocka_unit_test(test_buffer),           cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_base64),           cmocka_unit_test(test_uuid),
         cmocka_unit_test(test_checked_integers), cmocka_unit_test(test_integer_text),
-        cmocka_unit_test(test_float_text),      cmocka_unit_test(test_float_read),
-        cmocka_unit_test(test_decimal_text),    cmocka_unit_test(test_decimal_arithmetic),
-        cmocka_unit_test(test_sum256),          cmocka_unit_test(test_calendar),
-        cmocka_unit_test(test_instants),        cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_float_text),       cmocka_unit_test(test_float_read),
+        cmocka_unit_test(test_decimal_text),     cmocka_unit_test(test_decimal_arithmetic),
+        cmocka_unit_test(test_sum256),           cmocka_unit_test(test_calendar),
+        cmocka_unit_test(test_instants),         cmocka_unit_test(test_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

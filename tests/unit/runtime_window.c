@@ -1,6 +1,7 @@
 /*
- * runtime_window.c: tumbling and hopping windows against a model that keeps every value of every window in a
- * list; straight, with saves and restarts, with late calls of advance, and in two phases.
+ * runtime_window.c: tumbling and hopping windows against a model that keeps every value of every
+ * window in a list; straight, with saves and restarts, with late calls of advance, and in two
+ * phases.
  */
 #include "runtime_operators.h"
 
@@ -9,7 +10,8 @@
 #define MAX_WINDOWS 4000
 #define MAX_ROWS 20000
 
-/* --- Rows that were made ---------------------------------------------------------------------------- */
+/* --- Rows that were made
+ * ---------------------------------------------------------------------------- */
 
 struct row {
     int64_t start, end, sum, count, last, distinct;
@@ -43,7 +45,8 @@ static bool record_row(struct pipe_task *task, const struct pipe_window_row *fro
     return !is_rejected(row->sum);
 }
 
-/* --- Input and model -------------------------------------------------------------------------------- */
+/* --- Input and model
+ * -------------------------------------------------------------------------------- */
 
 struct event {
     int64_t time, value, judge; /* judge: watermark of its partition before it */
@@ -155,8 +158,8 @@ static uint64_t model_pairs(bool rejected)
 
 static struct pipe_state_def random_def(struct dice *dice)
 {
-    static const int64_t shapes[][3] = {{100, 100, 0}, {100, 100, 30},  {100, 20, 0}, {100, 20, 7},
-                                        {90, 40, 0},   {100, 10, 3},    {30, 50, 0},  {240, 10, 0},
+    static const int64_t shapes[][3] = {{100, 100, 0}, {100, 100, 30},   {100, 20, 0}, {100, 20, 7},
+                                        {90, 40, 0},   {100, 10, 3},     {30, 50, 0},  {240, 10, 0},
                                         {70, 30, 11},  {1000, 1000, 999}};
     const int64_t *shape = shapes[dice_roll(dice, 10)];
     struct pipe_state_def def = {.kind = PIPE_STATE_WINDOW, .name = "w"};
@@ -222,7 +225,8 @@ static void forget_run(void)
     pairs_in = pairs_late = 0;
 }
 
-/* --- One task --------------------------------------------------------------------------------------- */
+/* --- One task
+ * --------------------------------------------------------------------------------------- */
 
 struct trouble {
     unsigned restart_one_in, settle_one_in; /* 0: never */
@@ -230,8 +234,8 @@ struct trouble {
     uint64_t seed;
 };
 
-static void run_local(uint64_t seed, const struct pipe_state_def *def, const struct trouble *trouble,
-                      bool with_model)
+static void run_local(uint64_t seed, const struct pipe_state_def *def,
+                      const struct trouble *trouble, bool with_model)
 {
     struct dice dice = {seed}, other = {trouble->seed};
     struct bench bench;
@@ -278,8 +282,8 @@ static void test_local(void **state)
         struct dice dice = {seed * 77};
         struct pipe_state_def def = random_def(&dice);
         reject_modulus = seed % 3 == 0 ? 5 : 0;
-        bool once = def.emit == PIPE_EMIT_FINAL ||
-                    (def.emit == PIPE_EMIT_CLOSE && def.lateness == 0);
+        bool once =
+            def.emit == PIPE_EMIT_FINAL || (def.emit == PIPE_EMIT_CLOSE && def.lateness == 0);
         forget_run();
         run_local(seed, &def, &(struct trouble){0}, true);
         check_last_rows(once);
@@ -313,7 +317,8 @@ static void test_local(void **state)
     reject_modulus = 0;
 }
 
-/* --- Two phases ------------------------------------------------------------------------------------- */
+/* --- Two phases
+ * ------------------------------------------------------------------------------------- */
 
 #define PARTITIONS 3
 
@@ -347,9 +352,8 @@ static void commit_source(struct bench *source, int partition)
 {
     sender = partition;
     source->ops->settle(&source->task, 0);
-    exchange[sent++] = (struct message){.is_marker = true,
-                                        .partition = partition,
-                                        .watermark = source->task.watermark};
+    exchange[sent++] = (struct message){
+        .is_marker = true, .partition = partition, .watermark = source->task.watermark};
 }
 
 static void run_merge(struct bench *merge, int64_t markers[PARTITIONS], size_t count,
@@ -366,8 +370,7 @@ static void run_merge(struct bench *merge, int64_t markers[PARTITIONS], size_t c
             continue;
         }
         struct pipe_record record = {.offset = (int64_t)taken};
-        pipe_window_merge(&merge->task, 0, &record,
-                          pipe_str_of(message->bytes, message->size));
+        pipe_window_merge(&merge->task, 0, &record, pipe_str_of(message->bytes, message->size));
         check_balance(merge);
     }
 }
@@ -436,8 +439,7 @@ static void run_two_phase(uint64_t seed)
         bench_open(&sources[p], &from, false);
     bench_open(&merge, &to, true);
     feed_sources(sources, &merge, &dice, seed % 2 == 0);
-    check_last_rows(to.emit == PIPE_EMIT_FINAL ||
-                    (to.emit == PIPE_EMIT_CLOSE && to.lateness == 0));
+    check_last_rows(to.emit == PIPE_EMIT_FINAL || (to.emit == PIPE_EMIT_CLOSE && to.lateness == 0));
     for (int p = 0; p < PARTITIONS; p++) {
         sum.window_in += sources[p].counters.window_in;
         sum.late += sources[p].counters.late;
@@ -467,7 +469,8 @@ static void test_two_phases(void **state)
     reject_modulus = 0;
 }
 
-/* --- Single cases ----------------------------------------------------------------------------------- */
+/* --- Single cases
+ * ----------------------------------------------------------------------------------- */
 
 static struct pipe_state_def plain_def(enum pipe_emit emit, int64_t lateness)
 {
@@ -488,8 +491,8 @@ static void put_one(struct bench *bench, int64_t time, int key)
     push_event(bench, &event);
 }
 
-/* emit on close: revision 0 when the window closes, then what came since; a window that ended without a record
- * begins at its first one. */
+/* emit on close: revision 0 when the window closes, then what came since; a window that ended
+ * without a record begins at its first one. */
 static void test_revisions(void **state)
 {
     (void)state;

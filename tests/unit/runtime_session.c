@@ -1,0 +1,390 @@
+/*
+ * runtime_session.c: sessions against a model that keeps lists of values; behind an exchange
+ * against sorting and cutting at gaps. Straight, with restarts, with late calls of advance.
+ */
+#include "runtime_operators.h"
+
+#define KEYS 5
+#define RECORDS 400
+#define MAX_ROWS 3000
+
+struct row {
+    int64_t start, end, sum, count, last, distinct, key;
+};
+
+struct rows {
+    struct row items[MAX_ROWS];
+    size_t count;
+};
+
+static struct rows made, wanted;
+static int64_t reject_modulus;
+
+static bool record_row(struct pipe_task *task, const struct pipe_window_row *from)
+{
+    const struct sample *acc = from->acc;
+    struct row row = {.start = from->start, .end = from->end, .key = from->key[0]};
+    (void)task;
+    assert_int_equal(from->revision, 0);
+    assert_true(pipe_sum_int_finish(&acc->sum, &row.sum, NULL));
+    assert_true(pipe_count_finish(&acc->count, &row.count, NULL));
+    row.last = sample_last(acc);
+    row.distinct = sample_distinct(acc);
+    assert_true(made.count < MAX_ROWS);
+    made.items[made.count++] = row;
+    return reject_modulus == 0 || row.sum % reject_modulus != 0;
+}
+
+/* --- The model
+ * -------------------------------------------------------------------------------------- */
+
+struct event {
+    int64_t time, value, offset, judge;
+    int key, session; /* session: an id of the model */
+};
+
+struct open_session {
+    int64_t start, end, key;
+    int id;
+};
+
+static struct event events[RECORDS];
+static size_t event_count;
+static struct open_session open[RECORDS];
+static size_t open_count;
+
+/* Sums up the events of one model session. */
+static struct row sum_up(const struct open_session *session)
+{
+    struct row row = {.start = session->start, .end = session->end, .key = session->key};
+    const struct event *last = NULL;
+    for (size_t i = 0; i < event_count; i++) {
+        const struct event *event = &events[i];
+        bool seen = false;
+        if (event->session != session->id)
+            continue;
+        for (size_t k = 0; k < i; k++)
+            seen = seen || (events[k].session == session->id && events[k].value == event->value);
+        row.distinct += !seen;
+        row.sum += event->value;
+        row.count++;
+        if (last == NULL || event->time > last->time ||
+            (event->time == last->time && event->offset > last->offset))
+            last = event;
+    }
+    row.last = last->value;
+    return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static void model_close(int64_t watermark, int64_t lateness)
+{
+    size_t from = wanted.count;
+    for (size_t i = 0; i < open_count;) {
+        if (open[i].end + lateness > watermark) {
+            i++;
+            continue;
+        }
+        wanted.items[wanted.count++] = sum_up(&open[i]);
+        open[i] = open[--open_count];
+    }
+    qsort(wanted.items + from, wanted.count - from, sizeof(struct row), compare_rows);
+}
+
+static int compare_open(const void *a, const void *b)
+{
+    const struct open_session *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Returns whether the event is on time; events[] holds it. */
+static bool model_add(const struct pipe_state_def *def, struct event *event, int64_t watermark)
+{
+    int64_t start = event->time, end = event->time + def->gap;
+    bool joined[RECORDS] = {false};
+    qsort(open, open_count, sizeof open[0], compare_open);
+    for (size_t i = 0; i < open_count; i++) {
+        const struct open_session *s = &open[i];
+        if (s->key != event->key || s->start >= event->time + def->gap || event->time >= s->end)
+            continue;
+        int64_t low = s->start < start ? s->start : start, high = s->end > end ? s->end : end;
+        if (def->max != 0 && high - low > def->max)
+            continue;
+        joined[i] = true;
+        start = low;
+        end = high;
+    }
+    if (watermark != PIPE_TIME_MIN && end + def->lateness <= watermark)
+        return false;
+    event->session = (int)event_count;
+    size_t kept = 0;
+    for (size_t i = 0; i < open_count; i++) {
+        if (!joined[i]) {
+            open[kept++] = open[i];
+            continue;
+        }
+        for (size_t k = 0; k + 1 < event_count; k++) {
+            if (events[k].session == open[i].id)
+                events[k].session = event->session;
+        }
+    }
+    open_count = kept;
+    open[open_count++] = (struct open_session){start, end, event->key, event->session};
+    return true;
+}
+
+/* --- One task
+ * --------------------------------------------------------------------------------------- */
+
+static struct event random_event(struct dice *dice, int64_t *now, int64_t jitter)
+{
+    struct event event = {0};
+    *now += dice_roll(dice, 25) == 0 ? dice_roll(dice, 200) : dice_roll(dice, 10);
+    event.time = *now - dice_roll(dice, jitter);
+    event.value = dice_roll(dice, 40) - 15;
+    event.key = (int)dice_roll(dice, KEYS);
+    event.session = -1;
+    return event;
+}
+
+static bool push_event(struct bench *bench, const struct event *event)
+{
+    struct pipe_record record = {.has_position = true,
+                                 .offset = event->offset,
+                                 .event_time = event->time,
+                                 .watermark = event->judge};
+    uint8_t key[2] = {(uint8_t)event->key, 9};
+    bench_key(bench, key, sizeof key);
+    struct pipe_window_hit hit = pipe_session(&bench->task, 0, &record);
+    assert_int_equal(hit.late, hit.acc == NULL);
+    if (hit.acc != NULL)
+        sample_update(hit.acc, &record, event->value);
+    else
+        assert_int_equal(hit.late_end, event->time + bench->def->gap);
+    return hit.acc != NULL;
+}
+
+static void check_balance(const struct bench *bench)
+{
+    const struct pipe_counters *c = &bench->counters;
+    assert_int_equal(c->window_in, c->late + c->emitted + c->window_rejected +
+                                       bench->ops->open_pairs(bench->state));
+}
+
+static struct pipe_state_def random_def(struct dice *dice)
+{
+    struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s"};
+    def.gap = 5 + dice_roll(dice, 40);
+    def.max = dice_roll(dice, 2) == 0 ? 0 : def.gap + dice_roll(dice, 60);
+    def.emit = dice_roll(dice, 2) == 0 ? PIPE_EMIT_CLOSE : PIPE_EMIT_FINAL;
+    def.lateness = def.emit == PIPE_EMIT_FINAL ? dice_roll(dice, 40) : 0;
+    def.delay = dice_roll(dice, 3) == 0 ? 13 : 0;
+    def.acc = &sample_accumulator;
+    def.emit_row = record_row;
+    return def;
+}
+
+static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trouble)
+{
+    struct dice dice = {seed}, other = {seed + 1};
+    struct bench bench;
+    int64_t bound = dice_roll(&dice, 40), now = 1000, greatest = PIPE_TIME_MIN;
+    int64_t jitter = 1 + dice_roll(&dice, 150);
+    made.count = wanted.count = event_count = open_count = 0;
+    bench_open(&bench, def, false);
+    for (int64_t i = 0; i < RECORDS; i++) {
+        struct event event = random_event(&dice, &now, jitter);
+        event.offset = i;
+        event.judge = bench.task.watermark;
+        int64_t watermark = pipe_time_sub(bench.task.watermark, def->delay);
+        model_close(watermark, def->lateness);
+        events[event_count++] = event;
+        bool want = model_add(def, &events[event_count - 1], watermark);
+        assert_int_equal(push_event(&bench, &event), want);
+        greatest = event.time > greatest ? event.time : greatest;
+        bench_watermark(&bench, greatest - bound, !trouble || dice_roll(&other, 3) == 0);
+        if (trouble && dice_roll(&other, 8) == 0)
+            bench_restart(&bench, &other);
+        else if (trouble && dice_roll(&other, 5) == 0)
+            bench_save(&bench);
+        check_balance(&bench);
+    }
+    bench_watermark(&bench, PIPE_TIME_MAX, true);
+    model_close(PIPE_TIME_MAX, def->lateness);
+    check_balance(&bench);
+    assert_int_equal(bench.ops->open_pairs(bench.state), 0);
+    assert_int_equal(bench.ops->entry_count(bench.state), 0);
+    bench_save(&bench);
+    assert_true(bench.store.count <= 1);
+    assert_int_equal(made.count, wanted.count);
+    assert_memory_equal(made.items, wanted.items, made.count * sizeof made.items[0]);
+    bench_close(&bench);
+}
+
+static void test_local(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct dice dice = {seed * 31};
+        struct pipe_state_def def = random_def(&dice);
+        reject_modulus = seed % 4 == 0 ? 3 : 0;
+        run_local(seed, &def, false);
+        run_local(seed, &def, true);
+    }
+    reject_modulus = 0;
+}
+
+/* --- Behind an exchange
+ * ----------------------------------------------------------------------------- */
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/* All sessions of the events that are on time, whatever the order in which they came. */
+static void cut_at_gaps(int64_t gap)
+{
+    wanted.count = 0;
+    qsort(events, event_count, sizeof events[0], compare_events);
+    for (size_t i = 0; i < event_count;) {
+        struct open_session session = {events[i].time, events[i].time + gap, events[i].key, (int)i};
+        for (size_t begin = i; i < event_count && events[i].key == events[begin].key &&
+                               (i == begin || events[i].time < session.end);
+             i++) {
+            session.end = events[i].time + gap;
+            events[i].session = session.id;
+        }
+        wanted.items[wanted.count++] = sum_up(&session);
+    }
+    qsort(wanted.items, wanted.count, sizeof(struct row), compare_rows);
+}
+
+static void run_behind(uint64_t seed)
+{
+    struct dice dice = {seed}, other = {seed + 9};
+    struct pipe_state_def def = random_def(&dice);
+    struct bench bench;
+    int64_t bound = dice_roll(&dice, 40), now[2] = {1000, 1200}, jitter = 1 + dice_roll(&dice, 100);
+    int64_t greatest[2] = {PIPE_TIME_MIN, PIPE_TIME_MIN},
+            markers[2] = {PIPE_TIME_MIN, PIPE_TIME_MIN};
+    def.max = 0;
+    def.judge_by_record = true;
+    made.count = event_count = 0;
+    bench_open(&bench, &def, true);
+    for (int64_t i = 0; i < RECORDS; i++) {
+        int p = (int)dice_roll(&dice, 2);
+        struct event event = random_event(&dice, &now[p], jitter);
+        event.offset = i;
+        event.judge = pipe_time_sub(greatest[p], bound);
+        int64_t judge = pipe_time_sub(event.judge, def.delay);
+        bool late = judge != PIPE_TIME_MIN && event.time + def.lateness < judge;
+        if (!late)
+            events[event_count++] = event;
+        assert_int_equal(push_event(&bench, &event), !late);
+        greatest[p] = event.time > greatest[p] ? event.time : greatest[p];
+        if (dice_roll(&dice, 4) == 0)
+            markers[p] = pipe_time_sub(greatest[p], bound);
+        bench_watermark(&bench, markers[0] < markers[1] ? markers[0] : markers[1],
+                        dice_roll(&other, 2) == 0);
+        if (dice_roll(&other, 20) == 0)
+            bench_restart(&bench, &other);
+        check_balance(&bench);
+    }
+    bench_watermark(&bench, PIPE_TIME_MAX, true);
+    cut_at_gaps(def.gap);
+    qsort(made.items, made.count, sizeof(struct row), compare_rows);
+    assert_int_equal(made.count, wanted.count);
+    assert_memory_equal(made.items, wanted.items, made.count * sizeof made.items[0]);
+    bench_close(&bench);
+}
+
+static void test_behind_exchange(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++)
+        run_behind(seed);
+}
+
+/* --- Single cases
+ * ----------------------------------------------------------------------------------- */
+
+/* A record that overlaps two sessions makes one of them, unless `max` forbids. */
+static void test_bridge(void **state)
+{
+    (void)state;
+    for (int64_t max = 0; max <= 30; max += 15) {
+        struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
+        struct bench bench;
+        def.max = max;
+        def.acc = &sample_accumulator;
+        def.emit_row = record_row;
+        made.count = 0;
+        bench_open(&bench, &def, false);
+        static const int64_t times[] = {100, 112, 105};
+        for (int64_t i = 0; i < 3; i++) {
+            struct event event = {.time = times[i], .value = 1, .offset = i, .key = 1};
+            event.judge = PIPE_TIME_MIN;
+            assert_true(push_event(&bench, &event));
+        }
+        bench_watermark(&bench, 200, true);
+        assert_int_equal(made.count, max == 15 ? 2 : 1);
+        assert_int_equal(made.items[0].start, 100);
+        assert_int_equal(made.items[0].end, max == 15 ? 115 : 122);
+        assert_int_equal(made.items[0].count, max == 15 ? 2 : 3);
+        bench_close(&bench);
+    }
+}
+
+static void test_malformed_entries(void **state)
+{
+    (void)state;
+    struct dice dice = {5};
+    struct pipe_state_def def = random_def(&dice);
+    struct bench bench;
+    bench_open(&bench, &def, false);
+    for (int64_t i = 0; i < KEYS; i++) {
+        struct event event = {.time = 100 + i, .value = i, .offset = i, .key = (int)i};
+        push_event(&bench, &event);
+    }
+    bench_save(&bench);
+    for (unsigned i = 0; i < 2000; i++) {
+        const struct store_entry *entry =
+            &bench.store.entries[dice_roll(&dice, (int64_t)bench.store.count)];
+        void *fresh = bench.ops->create(&def, &bench_hash_key);
+        uint8_t *value = store_copy(entry->value, entry->value_bytes);
+        size_t value_bytes = entry->value_bytes;
+        if (i % 2 == 0)
+            value_bytes = (size_t)dice_roll(&dice, (int64_t)value_bytes);
+        else
+            value[dice_roll(&dice, (int64_t)value_bytes)] = (uint8_t)dice_next(&dice);
+        bool loaded = bench.ops->load(fresh, entry->key, entry->key_bytes, value, value_bytes);
+        assert_true(i % 2 != 0 || !loaded);
+        bench.ops->destroy(fresh);
+        free(value);
+    }
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_behind_exchange),
+        cmocka_unit_test(test_bridge),
+        cmocka_unit_test(test_malformed_entries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

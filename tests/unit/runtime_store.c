@@ -1,0 +1,204 @@
+/* The state store: what was saved comes back, nothing of other tasks, malformed bytes are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <rocksdb/c.h>
+
+#include "../../runtime/engine.h"
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/pipe-store-XXXXXX");
+    return mkdtemp(dir) == NULL;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+/* An operator that is a list of texts: "+k=v" puts, "-k" removes, "~a,b" removes a range. */
+struct toy {
+    const char *changes;
+    char loaded[200];
+};
+
+static void toy_save(void *state, const struct pipe_state_writer *writer)
+{
+    struct toy *toy = state;
+    char word[64];
+    int used;
+    for (const char *at = toy->changes; sscanf(at, "%63s%n", word, &used) == 1; at += used) {
+        char *split = strpbrk(word, "=,");
+        size_t size = split != NULL ? (size_t)(split - word - 1) : strlen(word + 1);
+        if (word[0] == '+')
+            writer->put(writer->context, word + 1, size, split + 1, strlen(split + 1));
+        else if (word[0] == '-')
+            writer->remove(writer->context, word + 1, size);
+        else
+            writer->remove_range(writer->context, word + 1, size, split + 1, strlen(split + 1));
+    }
+}
+
+static bool toy_load(void *state, const void *key, size_t key_bytes, const void *value,
+                     size_t value_bytes)
+{
+    struct toy *toy = state;
+    size_t used = strlen(toy->loaded);
+    snprintf(toy->loaded + used, sizeof toy->loaded - used, "%.*s=%.*s ", (int)key_bytes,
+             (const char *)key, (int)value_bytes, (const char *)value);
+    return value_bytes == 0 || *(const char *)value != '!';
+}
+
+static const struct pipe_state_ops toy_ops = {.save = toy_save, .load = toy_load};
+
+static struct pipe_store *open_store(bool *created)
+{
+    char error[512] = "";
+    struct pipe_store *store = pipe_store_open(dir, false, created, error, sizeof error);
+    if (store == NULL)
+        fail_msg("%s", error);
+    return store;
+}
+
+static void save(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                 const char *changes)
+{
+    struct toy toy = {.changes = changes};
+    pipe_store_begin(store);
+    pipe_store_save_state(store, stage, partition, index, &toy_ops, &toy);
+    assert_true(pipe_store_end(store));
+}
+
+static void expect(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                   const char *expected)
+{
+    struct toy toy = {0};
+    uint64_t entries;
+    assert_true(pipe_store_load_state(store, stage, partition, index, &toy_ops, &toy, &entries));
+    assert_string_equal(toy.loaded, expected);
+}
+
+static void test_entries(void **state)
+{
+    (void)state;
+    bool created;
+    struct pipe_store *store = open_store(&created);
+    struct pipe_hash_key key = pipe_store_hash_key(store);
+    struct pipe_store_usage usage;
+    assert_true(created);
+    save(store, 1, 2, 0, "+a=1 +b=2 +c=3 +d=4");
+    save(store, 1, 2, 1, "+x=9");
+    save(store, 1, 3, 0, "+y=8");
+    save(store, 1, 2, 0, "-a ~c,d +b=5");
+    pipe_store_close(store);
+    store = open_store(&created);
+    assert_false(created);
+    struct pipe_hash_key again = pipe_store_hash_key(store);
+    assert_memory_equal(&key, &again, sizeof key);
+    expect(store, 1, 2, 0, "b=5 d=4 ");
+    expect(store, 1, 2, 1, "x=9 ");
+    expect(store, 1, 3, 0, "y=8 ");
+    expect(store, 0, 0, 0, "");
+    assert_true(pipe_store_usage(store, 1, 2, 0, &usage));
+    assert_int_equal(usage.entries, 2);
+    assert_int_equal(usage.bytes, 4);
+    pipe_store_close(store);
+}
+
+static void test_positions(void **state)
+{
+    (void)state;
+    bool created, found;
+    int64_t markers[] = {PIPE_TIME_MIN, 5, PIPE_TIME_MAX};
+    struct pipe_store_position in = {.offset = 12345678901, .seq = 7, .watermark = PIPE_TIME_MIN,
+                                     .kafka_time_ms = -1, .markers = markers, .marker_count = 3};
+    struct pipe_store_position out;
+    in.input.hint_bytes = 48;
+    memset(in.input.hint, 0xab, 48);
+    struct pipe_store *store = open_store(&created);
+    assert_string_equal(pipe_store_plan(store), "");
+    pipe_store_identify(store, "abc", "log1");
+    pipe_store_begin(store);
+    pipe_store_save_position(store, 3, 4, &in);
+    assert_true(pipe_store_end(store));
+    pipe_store_close(store);
+    store = open_store(&created);
+    assert_string_equal(pipe_store_plan(store), "abc");
+    assert_string_equal(pipe_store_incarnation(store), "log1");
+    assert_true(pipe_store_load_position(store, 3, 5, &out, &found));
+    assert_false(found);
+    assert_true(pipe_store_load_position(store, 3, 4, &out, &found));
+    assert_true(found);
+    assert_int_equal(out.offset, in.offset);
+    assert_int_equal(out.input.offset, in.offset);
+    assert_int_equal(out.seq, 7);
+    assert_true(out.watermark == PIPE_TIME_MIN && out.kafka_time_ms == -1);
+    assert_int_equal(out.input.hint_bytes, 48);
+    assert_memory_equal(out.input.hint, in.input.hint, 48);
+    assert_int_equal(out.marker_count, 3);
+    assert_memory_equal(out.markers, markers, sizeof markers);
+    pipe_store_close(store);
+}
+
+static void overwrite(const char *key, size_t key_bytes, const char *value, size_t value_bytes)
+{
+    char path[128], *error = NULL;
+    snprintf(path, sizeof path, "%s/state", dir);
+    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_t *db = rocksdb_open(options, path, &error);
+    assert_null(error);
+    rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
+    rocksdb_put(db, write, key, key_bytes, value, value_bytes, &error);
+    assert_null(error);
+    rocksdb_writeoptions_destroy(write);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+}
+
+static void test_malformed(void **state)
+{
+    (void)state;
+    bool created, found;
+    struct pipe_store_position out;
+    struct toy toy = {0};
+    uint64_t entries;
+    /* version, offset 1, seq 1, watermark 0, kafka_time 0, hint "ab", 1 marker: 3 */
+    static const char whole[] = "\1\2\2\0\0\4ab\2\6";
+    pipe_store_close(open_store(&created));
+    for (size_t cut = 0; cut < sizeof whole; cut++) {
+        overwrite("p\0\0\0\0\0\0\0\0", 9, whole, cut);
+        struct pipe_store *store = open_store(&created);
+        assert_int_equal(pipe_store_load_position(store, 0, 0, &out, &found),
+                         cut == sizeof whole - 1);
+        if (cut < sizeof whole - 1)
+            assert_non_null(strstr(pipe_store_error(store), "damaged"));
+        pipe_store_close(store);
+    }
+    overwrite("p\0\0\0\0\0\0\0\0", 9, "\1\2\2\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1", 16);
+    struct pipe_store *store = open_store(&created);
+    assert_false(pipe_store_load_position(store, 0, 0, &out, &found)); /* 2^63 - 1 markers */
+    save(store, 0, 0, 0, "+a=!");
+    assert_false(pipe_store_load_state(store, 0, 0, 0, &toy_ops, &toy, &entries));
+    assert_non_null(strstr(pipe_store_error(store), "state 0 has a malformed entry"));
+    pipe_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_entries, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_positions, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_malformed, make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
