@@ -285,6 +285,22 @@ static void ship(struct pipe_task *task, struct pipe_window *st, struct window_e
     window_release(st, entry);
 }
 
+/* Adds a row to make for every entry that is due at W: in a heap they are at the top, connected. */
+static void add_due(struct pipe_window *st, int64_t watermark)
+{
+    struct window_list *heap = &st->heap;
+    st->row_count = 0;
+    if (heap->count > 0 && heap->items[0]->due <= watermark)
+        window_add_row(st, heap->items[0]->next_close, heap->items[0]);
+    for (uint32_t i = 0; i < st->row_count; i++) {
+        uint32_t child = 2 * (st->rows[i].entry->heap_at - 1) + 1;
+        for (uint32_t end = child + 2; child < end && child < heap->count; child++) {
+            if (heap->items[child]->due <= watermark)
+                window_add_row(st, heap->items[child]->next_close, heap->items[child]);
+        }
+    }
+}
+
 /* Ships what is due at W, or all, in order of (end of the first window, key). */
 static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
 {
@@ -293,12 +309,8 @@ static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
         for (uint32_t i = 0; i < st->heap.count; i++)
             window_add_row(st, st->heap.items[i]->next_close, st->heap.items[i]);
     }
-    while (!all && st->heap.count > 0 && st->heap.items[0]->due <= st->advanced &&
-           st->heap.items[0]->due != PIPE_TIME_MAX) {
-        struct window_entry *entry = st->heap.items[0];
-        window_add_row(st, entry->next_close, entry);
-        window_schedule(st, entry, PIPE_TIME_MAX); /* out of the way */
-    }
+    if (!all)
+        add_due(st, st->advanced);
     window_sort_rows(st);
     for (uint32_t i = 0; i < st->row_count; i++)
         ship(task, st, st->rows[i].entry, st->advanced, all);
@@ -309,16 +321,13 @@ static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
 
 static void close_due(struct pipe_task *task, struct pipe_window *st)
 {
-    struct window_list *heap = &st->heap;
-    while (heap->count > 0 && heap->items[0]->due <= st->advanced) {
-        int64_t due = heap->items[0]->due;
-        st->row_count = 0;
-        while (heap->count > 0 && heap->items[0]->due == due && due != PIPE_TIME_MAX) {
-            window_add_row(st, 0, heap->items[0]);
-            window_schedule(st, heap->items[0], PIPE_TIME_MAX);
-        }
-        if (st->row_count == 0)
+    while (st->heap.count > 0 && st->heap.items[0]->due <= st->advanced) {
+        int64_t due = st->heap.items[0]->due;
+        if (due == PIPE_TIME_MAX)
             break;
+        add_due(st, due);
+        for (uint32_t i = 0; i < st->row_count; i++)
+            st->rows[i].end = 0; /* all that is due now goes by key */
         window_sort_rows(st);
         for (uint32_t i = 0; i < st->row_count; i++)
             process(task, st, st->rows[i].entry, due);

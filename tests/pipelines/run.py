@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
 CLICK_TOPICS = ["events.valid", "events.clean", "agg.windows", "agg.sessions", "events.late", "events.dlq"]
-CLICK_TABLES = ["lumen.events", "lumen.windows", "lumen.sessions", "lumen.dlq"]
+CLICK_TABLES = ["clean_olap", "windows_olap", "sessions_olap", "dlq_olap", "clean_lake"]
 
 
 class Failure(Exception):
