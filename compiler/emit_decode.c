@@ -35,7 +35,7 @@ static const char *promotion(struct decoding *d, const char *avro, const char *c
             return name;
     name = global_name(e, "%s", name);
     emit(e, 0, "static bool %s(struct pipe_reader *r, %s *out)\n{", name, c_type(e, to));
-    emit(e, 1, "%s value;\n", c_from);
+    emit(e, 1, "%s value = 0;\n", c_from);
     emit(e, 1, "if (!pipe_avro_%s(r, &value))\n    return false;", avro);
     emit(e, 1, "*out = (%s)value;\nreturn true;", c_type(e, to));
     emit(e, 0, "}\n");
@@ -79,7 +79,7 @@ static const char *enum_reader(struct decoding *d, const struct type *writer, co
         else
             emit(e, 2, "%d, /* %s */", index, writer->symbols[i]);
     }
-    emit(e, 1, "};\nuint32_t index;\n");
+    emit(e, 1, "};\nuint32_t index = 0;\n");
     emit(e, 1, "if (!pipe_avro_enum(r, %zu, &index))\n    return false;", writer->symbol_count);
     if (may_fail)
         emit(e, 1, "if (symbols[index] == UINT32_MAX)\n"
@@ -330,7 +330,7 @@ static void emit_field(struct emitter *e, const struct resolve_field *field, con
         null = member != NULL ? arena_printf(e->arena, "row->%s", member->null)
                               : arena_printf(e->arena, "%s_skipped", mangle(e, writer->name));
     if (writer->nullable && member == NULL)
-        emit(e, 1, "bool %s;", null);
+        emit(e, 1, "bool %s = false;", null);
     if (writer->nullable)
         emit(e, 1, "if (!pipe_avro_nullable(r, %s, &%s) || (!%s && !%s))", c_bool(writer->null_first), null, null, read);
     else

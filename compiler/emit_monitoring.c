@@ -60,7 +60,7 @@ static void add_alert(struct text *out, const struct program *program, const str
 {
     double allowed = 1 - share(slo->percent);
     double factor = burn->budget * (double)slo->over_ms / (double)burn->long_ms;
-    double threshold = factor * allowed;
+    double threshold = (factor > 1 ? factor : 1) * allowed;
     text_printf(out, "      - alert: PipecFreshness%sBurn\n        expr: |-\n", burn->name);
     add_ratio(out, program, slo, burn->long_text, threshold < 1 ? threshold : 0.999999);
     text_puts(out, "          and\n");

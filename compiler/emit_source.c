@@ -65,9 +65,9 @@ static const char *emit_event_time_value(struct emitter *e, const struct stream 
     if (!function->nullable && !function->fallible) {
         emit(e, 1, "int64_t event_time = %s;", clause_call(e, function, ""));
     } else {
-        emit(e, 1, "int64_t event_time;");
+        emit(e, 1, "int64_t event_time = 0;");
         if (function->nullable && function->fallible)
-            emit(e, 1, "bool event_time_null;");
+            emit(e, 1, "bool event_time_null = false;");
         emit(e, 1, "if (!%s%s)\n    %s", clause_call(e, function, outs),
              function->nullable && function->fallible ? " || event_time_null" : "", invalid);
     }

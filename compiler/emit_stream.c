@@ -139,7 +139,7 @@ static void emit_filter(struct emitter *e, const struct stream *stream, const st
     }
     const char *passes = arena_printf(e->arena, "%s_%u", step_word(step), number);
     if (function->fallible) {
-        emit(e, 1, "bool %s;", passes);
+        emit(e, 1, "bool %s = false;", passes);
         emit(e, 1, "if (!%s) {", clause_call(e, function, arena_printf(e->arena, "&%s", passes)));
         emit_failure(e, 2, stream, "rejected", step->expr, "return;");
         emit(e, 1, "}");

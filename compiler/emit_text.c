@@ -205,7 +205,7 @@ static void add_escaped(struct text *out, const char *bytes, size_t size)
         unsigned char c = (unsigned char)bytes[i];
         if (c == '"' || c == '\\')
             text_printf(out, "\\%c", c);
-        else if (c == '?' && i + 1 < size && bytes[i + 1] == '?')
+        else if (c == '?' && i > 0 && bytes[i - 1] == '?')
             text_puts(out, "\\?"); /* no trigraphs */
         else if (c == '\n')
             text_puts(out, "\\n");

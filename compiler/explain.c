@@ -174,8 +174,9 @@ static void exchange_line(struct printer *printer, int depth, const struct node_
                           ? explain_names(printer->program, exchange->key)
                           : "one group";
     line(printer, depth, arena_printf(arena, "exchange %s", exchange->stream),
-         arena_printf(arena, "%s by %s, %" PRId64 " partitions: %s", exchange->carries, key,
-                      exchange->partitions, exchange->reason));
+         arena_printf(arena, "%s by %s, %" PRId64 " partition%s: %s", exchange->carries, key,
+                      exchange->partitions, exchange->partitions == 1 ? "" : "s",
+                      exchange->reason));
 }
 
 static void sink_line(struct printer *printer, int depth, const struct node_sink *sink)

@@ -11,7 +11,7 @@ enum { HEADER_MAX_BYTES = 2 * 1024 * 1024, METADATA_MAX = 256 };
 static bool refuse(struct pipe_container *container, const char *what)
 {
     if (container->error[0] == '\0')
-        snprintf(container->error, sizeof container->error, "%.300s: at byte %" PRId64 ": %s",
+        snprintf(container->error, sizeof container->error, "%.200s: at byte %" PRId64 ": %.270s",
                  container->path, container->base + (int64_t)container->used, what);
     return false;
 }
@@ -285,7 +285,7 @@ bool pipe_container_record(struct pipe_container *container, struct pipe_str *re
         struct pipe_error cause = {0};
         pipe_reader_error(&reader, &cause);
         snprintf(container->error, sizeof container->error,
-                 "%.300s: block at byte %" PRId64 ": record %" PRId64 " of %" PRId64 ": %s",
+                 "%.160s: block at byte %" PRId64 ": record %" PRId64 " of %" PRId64 ": %.200s",
                  container->path, container->block_offset, container->given + 1, container->count,
                  cause.detail);
         return false;

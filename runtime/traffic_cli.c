@@ -118,16 +118,11 @@ static void name_file(const struct traffic_writer *writer, struct traffic_file *
                       const char *extension)
 {
     const char *dir = writer->options->to, *source = writer->source->name;
-    char name[160];
-    int width = 1;
-    for (uint32_t most = writer->file_count - 1; most >= 10; most /= 10)
-        width++;
-    if (writer->source->is_kafka)
-        snprintf(name, sizeof name, "%s-%0*u.%s", source, width, index, extension);
-    else
-        snprintf(name, sizeof name, "%s.%s", source, extension);
-    file->path = format_text("%s/%s", dir, name);
-    file->hidden = format_text("%s/.%s.%ld.partial", dir, name, (long)getpid());
+    int width = snprintf(NULL, 0, "%u", writer->file_count - 1);
+    char *number = writer->source->is_kafka ? format_text("-%0*u", width, index) : format_text("%s", "");
+    file->path = format_text("%s/%s%s.%s", dir, source, number, extension);
+    file->hidden = format_text("%s/.%s%s.%s.%ld.partial", dir, source, number, extension, (long)getpid());
+    free(number);
 }
 
 /* Every partition is an open file. */

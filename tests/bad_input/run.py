@@ -231,7 +231,8 @@ def program_of(tally, group, pipec, build):
     program = os.path.join(build, "bad_" + group)
     if not os.path.exists(program):
         source = os.path.join("tests", "bad_input", group + ".pipe")
-        done = subprocess.run([pipec, "build", source], cwd=ROOT, stdout=subprocess.PIPE,
+        command = [pipec, "build", "--out", os.path.join(build, "generated"), "-o", program, source]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0 or not os.path.exists(program):
             tally.add(f"build of {source}", [done.stdout.decode("utf-8", "replace")[:2_000] or

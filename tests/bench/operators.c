@@ -73,6 +73,13 @@ static void report(const char *what, double since, uint64_t operations)
            (double)operations / seconds);
 }
 
+static const char *wanted = "";
+
+static bool is_wanted(const char *what)
+{
+    return strstr(what, wanted) != NULL;
+}
+
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 31) * 0x9E3779B97F4A7C15u;
@@ -154,11 +161,13 @@ static void bench_dedup(const char *what, int form)
     enum { IDS = 1000000, OPERATIONS = 3000000 };
     struct pipe_state_def def = {.kind = PIPE_STATE_DEDUP, .name = "d", .ttl = IDS};
     struct fixture f;
+    if (!is_wanted(what))
+        return;
     uint64_t written = 0;
     struct pipe_state_writer writer = {&written, ignore_put, ignore_remove, ignore_range};
     open_fixture(&f, &def);
     for (int round = 0; round < 2; round++) {
-        double since = cpu_seconds(), keys = 0;
+        double since = cpu_seconds();
         uint64_t count = round == 0 ? IDS : OPERATIONS;
         for (uint64_t i = 0; i < count; i++) {
             uint64_t serial = (uint64_t)round * IDS + i;
@@ -176,7 +185,6 @@ static void bench_dedup(const char *what, int form)
             if (i % 50000 == 0)
                 f.ops->save(f.state, &writer);
         }
-        (void)keys;
         if (round == 1)
             report(what, since, count);
     }
@@ -199,6 +207,8 @@ static void bench_window(const char *what, int64_t size, int64_t every, uint64_t
                                  .acc = &totals,
                                  .emit_row = count_row};
     struct fixture f;
+    if (!is_wanted(what))
+        return;
     open_fixture(&f, &def);
     rows = 0;
     double since = cpu_seconds();
@@ -224,7 +234,7 @@ static void bench_window(const char *what, int64_t size, int64_t every, uint64_t
     close_fixture(&f);
 }
 
-static void bench_session(void)
+static void bench_session(const char *what)
 {
     enum { OPERATIONS = 5000000, OPEN = 100000 };
     struct pipe_state_def def = {.kind = PIPE_STATE_SESSION,
@@ -234,6 +244,8 @@ static void bench_session(void)
                                  .acc = &totals,
                                  .emit_row = count_row};
     struct fixture f;
+    if (!is_wanted(what))
+        return;
     open_fixture(&f, &def);
     rows = 0;
     double since = cpu_seconds();
@@ -249,7 +261,7 @@ static void bench_session(void)
             pipe_count_update(&((struct totals *)hit.acc)->events);
         move_time(&f, now - 1000);
     }
-    report("session, 100,000 open", since, OPERATIONS);
+    report(what, since, OPERATIONS);
     printf("    %llu rows, %llu open, %.1f MB\n", (unsigned long long)rows,
            (unsigned long long)f.ops->entry_count(f.state),
            (double)f.ops->memory_bytes(f.state) / 1e6);
@@ -294,8 +306,10 @@ static void bench_aggregates(void)
     pipe_count_distinct_drop(&exact);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        wanted = argv[1];
     bench_dedup("dedup, 8 byte key, 1 M remembered", 0);
     bench_dedup("dedup, UUID text, 1 M remembered", 1);
     bench_dedup("dedup, two UUID texts, 1 M remembered", 2);
@@ -308,7 +322,8 @@ int main(void)
                  PIPE_EMIT_CLOSE);
     bench_window("tumbling 10s, update every 1s, 50 keys", PIPE_SECONDS(10), PIPE_SECONDS(10), 50,
                  PIPE_EMIT_UPDATE);
-    bench_session();
-    bench_aggregates();
+    bench_session("session, 100,000 open");
+    if (is_wanted("aggregates"))
+        bench_aggregates();
     return 0;
 }
