@@ -33,7 +33,8 @@ bool make_directory(const char *path)
             continue;
         bool last = *at == '\0';
         *at = '\0';
-        good = mkdir(partial, 0777) == 0 || errno == EEXIST || file_error("make the directory", partial);
+        good = mkdir(partial, 0777) == 0 || errno == EEXIST ||
+               file_error("make the directory", partial);
         if (last)
             break;
         *at = '/';
@@ -56,7 +57,8 @@ static bool is_unchanged(const char *path, const struct text *text)
     if (have == NULL)
         out_of_memory();
     size_t size = fread(have, 1, text->size + 1, file);
-    bool same = ferror(file) == 0 && size == text->size && (size == 0 || memcmp(have, text->data, size) == 0);
+    bool same = ferror(file) == 0 && size == text->size &&
+                (size == 0 || memcmp(have, text->data, size) == 0);
     fclose(file);
     free(have);
     return same;
@@ -75,11 +77,13 @@ static bool write_all(int fd, const struct text *text)
     return true;
 }
 
-/* By a temporary file and rename, so that nobody ever reads half of it; equal content is left alone. */
+/* By a temporary file and rename, so that nobody ever reads half of it; equal content is left
+ * alone. */
 bool write_file(const char *directory, const char *name, const struct text *text)
 {
     char *path = NULL, *temporary = NULL;
-    if (asprintf(&path, "%s/%s", directory, name) < 0 || asprintf(&temporary, "%s/.%s.XXXXXX", directory, name) < 0)
+    if (asprintf(&path, "%s/%s", directory, name) < 0 ||
+        asprintf(&temporary, "%s/.%s.XXXXXX", directory, name) < 0)
         out_of_memory();
     bool good = true;
     if (!is_unchanged(path, text)) {
@@ -116,15 +120,20 @@ bool remove_file(const char *directory, const char *name)
 static void emit_head(struct emitter *e)
 {
     const char *name = e->program->name;
-    emit_comment(e, 0, arena_printf(e->arena, "%s.c: pipeline %s, compiled from %s by pipec. Change that file, not this.",
-                                    name, name, e->file));
+    emit_comment(
+        e, 0,
+        arena_printf(e->arena,
+                     "%s.c: pipeline %s, compiled from %s by pipec. Change that file, not this.",
+                     name, name, e->file));
     emit(e, 0, "#include \"pipe.h\"\n");
     emit(e, 0, "#if PIPE_RUNTIME_ABI != 1");
     emit(e, 0, "#error \"this file and libpipe do not fit together: compile the pipeline again\"");
     emit(e, 0, "#endif\n");
     if (!e->odd_comparisons)
         return;
-    emit_comment(e, 0, "Some comparison of the pipeline may be constant to C. That is for the pipeline to say.");
+    emit_comment(
+        e, 0,
+        "Some comparison of the pipeline may be constant to C. That is for the pipeline to say.");
     emit(e, 0, "#pragma GCC diagnostic ignored \"-Wtautological-compare\"");
     emit(e, 0, "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n");
 }
@@ -147,7 +156,8 @@ static void emit_section(struct emitter *e, struct text *out, enum section secti
     struct text *text = &e->sections[section];
     if (text->size == 0)
         return;
-    while (text->size > 1 && text->data[text->size - 1] == '\n' && text->data[text->size - 2] == '\n')
+    while (text->size > 1 && text->data[text->size - 1] == '\n' &&
+           text->data[text->size - 2] == '\n')
         text->data[--text->size] = '\0';
     text_puts(out, "\n");
     if (titles[section] != NULL) {
@@ -190,7 +200,9 @@ bool emit_all(struct program *program, const char *directory)
 {
     const char *path = program->source != NULL ? program->source->path : program->name;
     const char *slash = strrchr(path, '/');
-    struct emitter e = {.program = program, .arena = program->arena, .plan = program->plan,
+    struct emitter e = {.program = program,
+                        .arena = program->arena,
+                        .plan = program->plan,
                         .file = slash != NULL ? slash + 1 : path};
     find_lines(&e);
     name_everything(&e);

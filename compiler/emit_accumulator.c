@@ -1,6 +1,7 @@
 /*
- * emit_accumulator.c: the accumulator of a window, a struct of the members of aggregates.h, and how a row is taken into
- * it. Arguments that can fail are evaluated before the window is asked, so that a failing row reaches no window.
+ * emit_accumulator.c: the accumulator of a window, a struct of the members of aggregates.h, and how
+ * a row is taken into it. Arguments that can fail are evaluated before the window is asked, so that
+ * a failing row reaches no window.
  */
 #include "emit.h"
 
@@ -10,8 +11,12 @@
 const char *aggregate_word(const struct aggregate *aggregate)
 {
     const struct type *type = aggregate->arg != NULL ? aggregate->arg->type : NULL;
-    const char *number = type == NULL ? "" : type_is_float(type) ? "float" : type->kind == TYPE_DECIMAL ? "decimal" : "int";
-    bool text = type != NULL && (type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES);
+    const char *number = type == NULL                 ? ""
+                         : type_is_float(type)        ? "float"
+                         : type->kind == TYPE_DECIMAL ? "decimal"
+                                                      : "int";
+    bool text = type != NULL &&
+                (type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES);
     static const char *const words[][4] = {
         /* int, float, decimal, bytes */
         [AGG_SUM] = {"sum_int", "sum_float", "sum_decimal", ""},
@@ -19,7 +24,10 @@ const char *aggregate_word(const struct aggregate *aggregate)
         [AGG_MIN] = {"min_int", "min_float", "min_decimal", "min_bytes"},
         [AGG_MAX] = {"max_int", "max_float", "max_decimal", "max_bytes"},
     };
-    size_t column = text ? 3 : strcmp(number, "float") == 0 ? 1 : strcmp(number, "decimal") == 0 ? 2 : 0;
+    size_t column = text                             ? 3
+                    : strcmp(number, "float") == 0   ? 1
+                    : strcmp(number, "decimal") == 0 ? 2
+                                                     : 0;
     switch (aggregate->kind) {
     case AGG_COUNT:
     case AGG_COUNT_IF:
@@ -49,35 +57,42 @@ const char *aggregate_word(const struct aggregate *aggregate)
 
 static bool is_plain(const struct aggregate *aggregate)
 {
-    static const char *const owning[] = {"sum_float", "avg_float", "min_bytes", "max_bytes", "first", "last", "min_by",
-                                         "max_by", "count_distinct", "approx_count_distinct", "approx_quantile"};
+    static const char *const owning[] = {
+        "sum_float",      "avg_float", "min_bytes", "max_bytes",      "first",
+        "last",           "min_by",    "max_by",    "count_distinct", "approx_count_distinct",
+        "approx_quantile"};
     for (size_t i = 0; i < sizeof owning / sizeof *owning; i++)
         if (strcmp(owning[i], aggregate_word(aggregate)) == 0)
             return false;
     return true;
 }
 
-/* The members are called as the columns of the window's row: behind start, end and the group columns. */
-const char *aggregate_member(struct emitter *e, const struct stream *stream, const struct step *step, size_t i)
+/* The members are called as the columns of the window's row: behind start, end and the group
+ * columns. */
+const char *aggregate_member(struct emitter *e, const struct stream *stream,
+                             const struct step *step, size_t i)
 {
     return names_of(e, stream)->leaves.info->members[2 + step->key_count + i].name;
 }
 
 /* ---- struct, init, merge, save, load, drop ---- */
 
-static void emit_each(struct emitter *e, const struct stream *stream, const struct step *step, const char *before,
-                      const char *function, const char *arguments, const char *after)
+static void emit_each(struct emitter *e, const struct stream *stream, const struct step *step,
+                      const char *before, const char *function, const char *arguments,
+                      const char *after)
 {
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const char *member = aggregate_member(e, stream, step, i);
         const char *text = arguments;
         for (const char *at; (at = strchr(text, '@')) != NULL;)
             text = arena_printf(e->arena, "%.*s%s%s", (int)(at - text), text, member, at + 1);
-        emit(e, 1, "%spipe_%s_%s(%s)%s", before, aggregate_word(&step->aggregates[i]), function, text, after);
+        emit(e, 1, "%spipe_%s_%s(%s)%s", before, aggregate_word(&step->aggregates[i]), function,
+             text, after);
     }
 }
 
-static void emit_load(struct emitter *e, const struct stream *stream, const struct step *step, const char *tag)
+static void emit_load(struct emitter *e, const struct stream *stream, const struct step *step,
+                      const char *tag)
 {
     static const char *const parameters[] = {"acc", "in"};
     struct function_text function;
@@ -86,18 +101,21 @@ static void emit_load(struct emitter *e, const struct stream *stream, const stru
         const char *all = "";
         for (size_t i = 0; i < step->aggregate_count; i++)
             all = arena_printf(e->arena, "%s%spipe_%s_load(&to->%s, in)", all, i > 0 ? " && " : "",
-                               aggregate_word(&step->aggregates[i]), aggregate_member(e, stream, step, i));
+                               aggregate_word(&step->aggregates[i]),
+                               aggregate_member(e, stream, step, i));
         emit(e, 1, "struct %s *to = acc;\n", tag);
         emit(e, 1, "return %s;", all);
     } else {
         emit(e, 1, "return true;");
     }
-    function_end(e, &function,
-                 arena_printf(e->arena, "static bool %s_load(void *acc, struct pipe_reader *in)", tag), parameters, 2);
+    function_end(
+        e, &function,
+        arena_printf(e->arena, "static bool %s_load(void *acc, struct pipe_reader *in)", tag),
+        parameters, 2);
 }
 
-static void emit_state_functions(struct emitter *e, const struct stream *stream, const struct step *step,
-                                 const char *tag)
+static void emit_state_functions(struct emitter *e, const struct stream *stream,
+                                 const struct step *step, const char *tag)
 {
     static const char *const acc[] = {"acc", "out"}, *const both[] = {"into", "from"};
     struct function_text function;
@@ -107,21 +125,25 @@ static void emit_state_functions(struct emitter *e, const struct stream *stream,
     if (any)
         emit(e, 1, "struct %s *of = acc;\n", tag);
     emit_each(e, stream, step, "", "init", "&of->@", ";");
-    function_end(e, &function, arena_printf(e->arena, "static void %s_init(void *acc)", tag), acc, 1);
+    function_end(e, &function, arena_printf(e->arena, "static void %s_init(void *acc)", tag), acc,
+                 1);
 
     function_begin(e, &function);
     if (any)
         emit(e, 1, "struct %s *to = into;\nconst struct %s *other = from;\n", tag, tag);
     emit_each(e, stream, step, "", "merge", "&to->@, &other->@", ";");
-    function_end(e, &function, arena_printf(e->arena, "static void %s_merge(void *into, const void *from)", tag), both,
-                 2);
+    function_end(e, &function,
+                 arena_printf(e->arena, "static void %s_merge(void *into, const void *from)", tag),
+                 both, 2);
 
     function_begin(e, &function);
     if (any)
         emit(e, 1, "const struct %s *of = acc;\n", tag);
     emit_each(e, stream, step, "", "save", "&of->@, out", ";");
-    function_end(e, &function, arena_printf(e->arena, "static void %s_save(const void *acc, struct pipe_buf *out)", tag),
-                 acc, 2);
+    function_end(
+        e, &function,
+        arena_printf(e->arena, "static void %s_save(const void *acc, struct pipe_buf *out)", tag),
+        acc, 2);
 
     emit_load(e, stream, step, tag);
 
@@ -129,57 +151,66 @@ static void emit_state_functions(struct emitter *e, const struct stream *stream,
     if (any)
         emit(e, 1, "struct %s *of = acc;\n", tag);
     emit_each(e, stream, step, "", "drop", "&of->@", ";");
-    function_end(e, &function, arena_printf(e->arena, "static void %s_drop(void *acc)", tag), acc, 1);
+    function_end(e, &function, arena_printf(e->arena, "static void %s_drop(void *acc)", tag), acc,
+                 1);
 }
 
 /* ---- update ---- */
 
-/* A value as the text that an aggregate keeps: texts as they are, the rest in the state's encoding. */
+/* A value as the text that an aggregate keeps: texts as they are, the rest in the state's encoding.
+ */
 static const char *encoded(struct emitter *e, const struct type *type, const char *code)
 {
     if (type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES)
         return code;
     emit(e, 1, "task->text.size = 0;");
-    emit(e, 1, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
+    emit(e, 1, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type),
+         c_type(e, type), code);
     return "pipe_str_of(task->text.data, task->text.size)";
 }
 
 /* Leaves braces open if it wrote a condition; returns how many. */
-static void emit_first_last(struct emitter *e, const char *word, const char *member, const struct type *type,
-                            const char *code)
+static void emit_first_last(struct emitter *e, const char *word, const char *member,
+                            const struct type *type, const char *code)
 {
     emit(e, 1, "if (pipe_%s_wants(&acc->%s, &position)) {", word, member);
     emit(e, 2, "task->text.size = 0;");
-    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type), c_type(e, type), code);
-    emit(e, 2, "pipe_%s_update(&acc->%s, &position, pipe_str_of(task->text.data, task->text.size));", word, member);
+    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type),
+         c_type(e, type), code);
+    emit(e, 2,
+         "pipe_%s_update(&acc->%s, &position, pipe_str_of(task->text.data, task->text.size));",
+         word, member);
     emit(e, 1, "}");
 }
 
-static void emit_by(struct emitter *e, const struct aggregate *aggregate, const char *word, const char *member,
-                    const char *code, const char *by)
+static void emit_by(struct emitter *e, const struct aggregate *aggregate, const char *word,
+                    const char *member, const char *code, const char *by)
 {
     const struct type *type = aggregate->by->type;
     const char *key = by;
     bool text = type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES;
     if (!text) {
-        const char *order = type_is_float(type) ? "float" : type->kind == TYPE_DECIMAL ? "decimal" : "int";
+        const char *order = type_is_float(type)          ? "float"
+                            : type->kind == TYPE_DECIMAL ? "decimal"
+                                                         : "int";
         emit(e, 1, "uint8_t %s_order[PIPE_ORDER_MAX];", member);
-        emit(e, 1, "struct pipe_str %s_by = pipe_str_of(%s_order, pipe_order_%s(%s_order, %s));", member, member, order,
-             member, by);
+        emit(e, 1, "struct pipe_str %s_by = pipe_str_of(%s_order, pipe_order_%s(%s_order, %s));",
+             member, member, order, member, by);
         key = arena_printf(e->arena, "%s_by", member);
     }
     emit(e, 1, "if (pipe_%s_wants(&acc->%s, %s, &position)) {", word, member, key);
     emit(e, 2, "task->text.size = 0;");
-    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, aggregate->arg->type),
-         c_type(e, aggregate->arg->type), code);
-    emit(e, 2, "pipe_%s_update(&acc->%s, %s, &position, pipe_str_of(task->text.data, task->text.size));", word, member,
-         key);
+    emit(e, 2, "pipe_value_save(&%s, (%s[]){%s}, &task->text);",
+         type_descriptor(e, aggregate->arg->type), c_type(e, aggregate->arg->type), code);
+    emit(e, 2,
+         "pipe_%s_update(&acc->%s, %s, &position, pipe_str_of(task->text.data, task->text.size));",
+         word, member, key);
     emit(e, 1, "}");
 }
 
 /* The call that takes `code` in. */
-static void emit_update_call(struct emitter *e, const struct aggregate *aggregate, const char *member, const char *code,
-                             const char *by)
+static void emit_update_call(struct emitter *e, const struct aggregate *aggregate,
+                             const char *member, const char *code, const char *by)
 {
     const char *word = aggregate_word(aggregate);
     switch (aggregate->kind) {
@@ -203,7 +234,8 @@ static void emit_update_call(struct emitter *e, const struct aggregate *aggregat
         break;
     case AGG_APPROX_QUANTILE:
         if (aggregate->arg->type->kind == TYPE_DECIMAL)
-            code = arena_printf(e->arena, "pipe_decimal_to_f64(%s, %u)", code, aggregate->arg->type->scale);
+            code = arena_printf(e->arena, "pipe_decimal_to_f64(%s, %u)", code,
+                                aggregate->arg->type->scale);
         else if (type_is_integer(aggregate->arg->type))
             code = arena_printf(e->arena, "(double)(%s)", code);
         break;
@@ -216,9 +248,11 @@ static void emit_update_call(struct emitter *e, const struct aggregate *aggregat
     emit(e, 1, "pipe_%s_update(&acc->%s, %s);", word, member, code);
 }
 
-/* The value of an argument inside update_x: inline, from a function of its own, or from the arguments evaluated before. */
-static struct value argument_value(struct emitter *e, const struct stream *stream, const struct expr *arg,
-                                   const struct clause_function *function, const char *member)
+/* The value of an argument inside update_x: inline, from a function of its own, or from the
+ * arguments evaluated before. */
+static struct value argument_value(struct emitter *e, const struct stream *stream,
+                                   const struct expr *arg, const struct clause_function *function,
+                                   const char *member)
 {
     struct value value = {.code = arena_printf(e->arena, "args->%s", member)};
     if (arg->fallible) {
@@ -233,20 +267,23 @@ static struct value argument_value(struct emitter *e, const struct stream *strea
         return value;
     }
     emit(e, 1, "%s %s_value = %s;", c_type(e, arg->type), member, c_zero(arg->type));
-    emit(e, 1, "bool %s_null = !%s;", member, clause_call(e, function, arena_printf(e->arena, "&%s_value", member)));
+    emit(e, 1, "bool %s_null = !%s;", member,
+         clause_call(e, function, arena_printf(e->arena, "&%s_value", member)));
     value.code = arena_printf(e->arena, "%s_value", member);
     value.null = arena_printf(e->arena, "%s_null", member);
     return value;
 }
 
-static void emit_update_one(struct emitter *e, const struct stream *stream, const struct aggregate *aggregate,
-                            const char *member, struct clause_function *const functions[2])
+static void emit_update_one(struct emitter *e, const struct stream *stream,
+                            const struct aggregate *aggregate, const char *member,
+                            struct clause_function *const functions[2])
 {
     struct value value = {.code = ""}, by = {.code = ""};
     if (aggregate->arg != NULL)
         value = argument_value(e, stream, aggregate->arg, functions[0], member);
     if (aggregate->by != NULL)
-        by = argument_value(e, stream, aggregate->by, functions[1], arena_printf(e->arena, "%s_key", member));
+        by = argument_value(e, stream, aggregate->by, functions[1],
+                            arena_printf(e->arena, "%s_key", member));
     const char *null = value.null;
     if (by.null != NULL)
         null = null == NULL ? by.null : arena_printf(e->arena, "%s || %s", null, by.null);
@@ -284,7 +321,8 @@ bool args_may_fail(const struct step *step)
 {
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
-        if ((aggregate->arg != NULL && aggregate->arg->fallible) || (aggregate->by != NULL && aggregate->by->fallible))
+        if ((aggregate->arg != NULL && aggregate->arg->fallible) ||
+            (aggregate->by != NULL && aggregate->by->fallible))
             return true;
     }
     return false;
@@ -300,7 +338,8 @@ static void emit_args_member(struct emitter *e, const struct expr *expr, const c
 }
 
 /* The struct of arguments that can fail. */
-static void emit_args_struct(struct emitter *e, const struct stream *stream, const struct step *step, const char *tag)
+static void emit_args_struct(struct emitter *e, const struct stream *stream,
+                             const struct step *step, const char *tag)
 {
     emit(e, 0, "struct %s {", tag);
     for (size_t i = 0; i < step->aggregate_count; i++) {
@@ -312,10 +351,14 @@ static void emit_args_struct(struct emitter *e, const struct stream *stream, con
 }
 
 static struct clause_function *argument_function(struct emitter *e, const struct stream *stream,
-                                                 const struct expr *expr, const char *name, struct span span)
+                                                 const struct expr *expr, const char *name,
+                                                 struct span span)
 {
-    if (expr == NULL || (!expr->fallible && is_inline(expr) && expr->kind != EXPR_CASE &&
-                         !(expr->kind == EXPR_CALL && expr->args.count > 3)))
+    if (expr == NULL)
+        return NULL;
+    bool is_short = expr->kind != EXPR_CASE && !(expr->kind == EXPR_CALL && expr->args.count > 3);
+    if (!expr->fallible && is_inline(expr) && is_short &&
+        !mentions_word(inline_value(e, names_of(e, stream)->kept, expr).code, "arena"))
         return NULL;
     return clause_function(e, names_of(e, stream)->kept, expr, name, span, NULL);
 }
@@ -326,8 +369,9 @@ static void emit_evaluate(struct emitter *e, const struct stream *stream, const 
 {
     if (expr == NULL || !expr->fallible)
         return;
-    const char *outs = arena_printf(e->arena, "&args.%s%s%s%s", member, expr->nullable ? ", &args." : "",
-                                    expr->nullable ? member : "", expr->nullable ? "_null" : "");
+    const char *outs =
+        arena_printf(e->arena, "&args.%s%s%s%s", member, expr->nullable ? ", &args." : "",
+                     expr->nullable ? member : "", expr->nullable ? "_null" : "");
     emit(e, 1, "if (!%s) {", clause_call(e, function, outs));
     emit_failure(e, 2, stream, "select_rejected", expr, "return;");
     emit(e, 1, "}");
@@ -363,7 +407,8 @@ static void emit_update(struct emitter *e, const struct stream *stream, const st
         emit_update_one(e, stream, &step->aggregates[i], aggregate_member(e, stream, step, i),
                         &functions->arguments[2 * i]);
     const char *body = function.body.data == NULL ? "" : function.body.data;
-    const char *list = arena_printf(e->arena, "struct %s *acc", functions->acc_tag), *call = "hit.acc";
+    const char *list = arena_printf(e->arena, "struct %s *acc", functions->acc_tag),
+               *call = "hit.acc";
     if (mentions_word(body, "task")) {
         list = arena_printf(e->arena, "struct pipe_task *task, %s", list);
         call = arena_printf(e->arena, "task, %s", call);
@@ -382,7 +427,9 @@ static void emit_update(struct emitter *e, const struct stream *stream, const st
     }
     functions->update_call = arena_printf(e->arena, "update_%s(%s);", names->ident, call);
     static const char *const parameters[] = {"acc"};
-    function_end(e, &function, arena_printf(e->arena, "static void update_%s(%s)", names->ident, list), parameters, 1);
+    function_end(e, &function,
+                 arena_printf(e->arena, "static void update_%s(%s)", names->ident, list),
+                 parameters, 1);
 }
 
 void emit_accumulator(struct emitter *e, const struct stream *stream, const struct step *step,
@@ -391,13 +438,15 @@ void emit_accumulator(struct emitter *e, const struct stream *stream, const stru
     struct stream_names *names = names_of(e, stream);
     const char *tag = unique_in(e, &e->tags, arena_printf(e->arena, "%s_acc", names->ident));
     functions->acc_tag = tag;
-    functions->arguments = arena_alloc(e->arena, (2 * step->aggregate_count + 2) * sizeof *functions->arguments);
+    functions->arguments =
+        arena_alloc(e->arena, (2 * step->aggregate_count + 2) * sizeof *functions->arguments);
     emit_comment(e, 0, clause_comment(e, step->clause->span, NULL));
     emit(e, 0, "struct %s {", tag);
     bool plain = true;
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
-        emit(e, 1, "struct pipe_%s %s;", aggregate_word(aggregate), aggregate_member(e, stream, step, i));
+        emit(e, 1, "struct pipe_%s %s;", aggregate_word(aggregate),
+             aggregate_member(e, stream, step, i));
         plain = plain && is_plain(aggregate);
     }
     if (step->aggregate_count == 0)
@@ -406,23 +455,25 @@ void emit_accumulator(struct emitter *e, const struct stream *stream, const stru
     emit_state_functions(e, stream, step, tag);
     names->accumulator = global_name(e, "%s_accumulator", names->ident);
     emit(e, 0, "static const struct pipe_accumulator %s = {", names->accumulator);
-    emit(e, 1, ".size_bytes = sizeof(struct %s),\n.plain = %s,\n.init = %s_init,\n.merge = %s_merge,\n"
-               ".save = %s_save,\n.load = %s_load,\n.drop = %s_drop,",
+    emit(e, 1,
+         ".size_bytes = sizeof(struct %s),\n.plain = %s,\n.init = %s_init,\n.merge = %s_merge,\n"
+         ".save = %s_save,\n.load = %s_load,\n.drop = %s_drop,",
          tag, c_bool(plain), tag, tag, tag, tag, tag);
     emit(e, 0, "};\n");
     if (args_may_fail(step)) {
-        functions->args_tag = unique_in(e, &e->tags, arena_printf(e->arena, "%s_args", names->ident));
+        functions->args_tag =
+            unique_in(e, &e->tags, arena_printf(e->arena, "%s_args", names->ident));
         emit_args_struct(e, stream, step, functions->args_tag);
     }
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
         const char *member = aggregate_member(e, stream, step, i);
-        functions->arguments[2 * i] =
-            argument_function(e, stream, aggregate->arg, arena_printf(e->arena, "%s_%s", names->ident, member),
-                              aggregate->span);
-        functions->arguments[2 * i + 1] =
-            argument_function(e, stream, aggregate->by, arena_printf(e->arena, "%s_%s_key", names->ident, member),
-                              aggregate->span);
+        functions->arguments[2 * i] = argument_function(
+            e, stream, aggregate->arg, arena_printf(e->arena, "%s_%s", names->ident, member),
+            aggregate->span);
+        functions->arguments[2 * i + 1] = argument_function(
+            e, stream, aggregate->by, arena_printf(e->arena, "%s_%s_key", names->ident, member),
+            aggregate->span);
     }
     emit_update(e, stream, step, functions);
 }

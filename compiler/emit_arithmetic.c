@@ -1,4 +1,5 @@
-/* emit_arithmetic.c: operators that compute, and conversions between numbers. Integers and decimals are checked. */
+/* emit_arithmetic.c: operators that compute, and conversions between numbers. Integers and decimals
+ * are checked. */
 #include "emit.h"
 
 #include <string.h>
@@ -98,15 +99,17 @@ struct value scaled(struct body *b, struct value value, unsigned digits, bool wi
     return value;
 }
 
-static struct value infix(struct body *b, enum op op, struct value left, struct value right, const char *null)
+static struct value infix(struct body *b, enum op op, struct value left, struct value right,
+                          const char *null)
 {
     enum precedence own = op == OP_ADD || op == OP_SUB ? PREC_TERM : PREC_FACTOR;
     enum precedence right_limit = own == PREC_TERM ? PREC_FACTOR : PREC_UNARY;
-    return loose(join(b, operand(b, left, own), c_operator(op), operand(b, right, right_limit)), null, own);
+    return loose(join(b, operand(b, left, own), c_operator(op), operand(b, right, right_limit)),
+                 null, own);
 }
 
-static struct value decimal_arithmetic(struct body *b, const struct expr *expr, struct value left, struct value right,
-                                       const char *null)
+static struct value decimal_arithmetic(struct body *b, const struct expr *expr, struct value left,
+                                       struct value right, const char *null)
 {
     const struct type *type = expr->type;
     if (expr->op != OP_MUL) {
@@ -115,24 +118,28 @@ static struct value decimal_arithmetic(struct body *b, const struct expr *expr, 
     }
     if (!expr->fallible)
         return infix(b, expr->op, left, right, null);
-    return checked(b, type, null,
-                   arena_printf(b->e->arena, "pipe_decimal_%s(%s, %s, %u, ", arithmetic_word(expr->op), left.code,
-                                right.code, type->precision));
+    return checked_call(b, type, null,
+                        arena_printf(b->e->arena, "pipe_decimal_%s(%s, %s, %u, ",
+                                     arithmetic_word(expr->op), left.code, right.code,
+                                     type->precision));
 }
 
 /* Instants: the two sides may stand either way round for `+`. */
-static struct value instant_arithmetic(struct body *b, const struct expr *expr, struct value left, struct value right,
-                                       const char *null)
+static struct value instant_arithmetic(struct body *b, const struct expr *expr, struct value left,
+                                       struct value right, const char *null)
 {
-    const struct type *instant = type_is_instant(expr->left->type) ? expr->left->type : expr->right->type;
+    const struct type *instant =
+        type_is_instant(expr->left->type) ? expr->left->type : expr->right->type;
     const char *suffix = type_suffix(instant);
     if (type_is_instant(expr->left->type) && type_is_instant(expr->right->type))
-        return loose(arena_printf(b->e->arena, "pipe_%s_diff(%s, %s)", suffix, left.code, right.code), null,
-                     PREC_ATOM);
+        return loose(
+            arena_printf(b->e->arena, "pipe_%s_diff(%s, %s)", suffix, left.code, right.code), null,
+            PREC_ATOM);
     bool swapped = !type_is_instant(expr->left->type);
-    return checked(b, expr->type, null,
-                   arena_printf(b->e->arena, "pipe_%s_%s(%s, %s, ", suffix, arithmetic_word(expr->op),
-                                swapped ? right.code : left.code, swapped ? left.code : right.code));
+    return checked_call(b, expr->type, null,
+                        arena_printf(b->e->arena, "pipe_%s_%s(%s, %s, ", suffix,
+                                     arithmetic_word(expr->op), swapped ? right.code : left.code,
+                                     swapped ? left.code : right.code));
 }
 
 struct value lower_arithmetic(struct body *b, const struct expr *expr)
@@ -145,9 +152,9 @@ struct value lower_arithmetic(struct body *b, const struct expr *expr)
         return decimal_arithmetic(b, expr, left, right, null);
     if (expr->fallible) {
         const char *suffix = expr->type->kind == TYPE_DURATION ? "i64" : type_suffix(expr->type);
-        return checked(b, expr->type, null,
-                       arena_printf(b->e->arena, "pipe_%s_%s(%s, %s, ", arithmetic_word(expr->op), suffix, left.code,
-                                    right.code));
+        return checked_call(b, expr->type, null,
+                            arena_printf(b->e->arena, "pipe_%s_%s(%s, %s, ",
+                                         arithmetic_word(expr->op), suffix, left.code, right.code));
     }
     __int128 divisor;
     if (expr->op == OP_MOD && literal_integer(expr->right, &divisor) && divisor == -1)
@@ -155,8 +162,8 @@ struct value lower_arithmetic(struct body *b, const struct expr *expr)
     return infix(b, expr->op, left, right, null);
 }
 
-static void flatten_concat(struct body *b, const struct expr *expr, const char **parts, size_t *count,
-                           const char **null)
+static void flatten_concat(struct body *b, const struct expr *expr, const char **parts,
+                           size_t *count, const char **null)
 {
     if (expr->kind == EXPR_BINARY && expr->op == OP_CONCAT) {
         flatten_concat(b, expr->left, parts, count, null);
@@ -175,9 +182,11 @@ struct value lower_concat(struct body *b, const struct expr *expr)
     size_t count = 0;
     flatten_concat(b, expr, &parts, &count, &null);
     if (count == 2)
-        return loose(arena_printf(b->e->arena, "pipe_fn_concat2(arena, %s)", parts), null, PREC_ATOM);
-    return loose(arena_printf(b->e->arena, "pipe_fn_concat(arena, (struct pipe_str[]){%s}, %zu)", parts, count), null,
-                 PREC_ATOM);
+        return loose(arena_printf(b->e->arena, "pipe_fn_concat2(arena, %s)", parts), null,
+                     PREC_ATOM);
+    return loose(arena_printf(b->e->arena, "pipe_fn_concat(arena, (struct pipe_str[]){%s}, %zu)",
+                              parts, count),
+                 null, PREC_ATOM);
 }
 
 struct value lower_unary(struct body *b, const struct expr *expr)
@@ -186,10 +195,12 @@ struct value lower_unary(struct body *b, const struct expr *expr)
     if (expr->op == OP_NOT)
         return lower_not(b, left);
     if (type_is_integer(expr->type) || expr->type->kind == TYPE_DURATION)
-        return checked(b, expr->type, left.null,
-                       arena_printf(b->e->arena, "pipe_neg_%s(%s, ",
-                                    expr->type->kind == TYPE_INT32 ? "i32" : "i64", left.code));
-    return loose(arena_printf(b->e->arena, "-%s", operand(b, left, PREC_ATOM)), left.null, PREC_UNARY);
+        return checked_call(b, expr->type, left.null,
+                            arena_printf(b->e->arena, "pipe_neg_%s(%s, ",
+                                         expr->type->kind == TYPE_INT32 ? "i32" : "i64",
+                                         left.code));
+    return loose(arena_printf(b->e->arena, "-%s", operand(b, left, PREC_ATOM)), left.null,
+                 PREC_UNARY);
 }
 
 struct value lower_convert(struct body *b, const struct expr *expr)
@@ -198,7 +209,8 @@ struct value lower_convert(struct body *b, const struct expr *expr)
     const struct type *from = expr->left->type, *to = expr->type;
     struct arena *arena = b->e->arena;
     if (to->kind == TYPE_DECIMAL)
-        return scaled(b, value, (unsigned)(to->scale - (from->kind == TYPE_DECIMAL ? from->scale : 0)),
+        return scaled(b, value,
+                      (unsigned)(to->scale - (from->kind == TYPE_DECIMAL ? from->scale : 0)),
                       from->kind != TYPE_DECIMAL);
     if (to->kind == TYPE_INT64 || to->kind == TYPE_FLOAT64) {
         value.code = arena_printf(arena, "(%s)%s", c_type(b->e, to), operand(b, value, PREC_ATOM));

@@ -1,5 +1,5 @@
-/* emit_artifacts.c: the files beside the C, from the same plan: topics, tables, alerts, dashboard. A file is written only
- * if it has content; all are deterministic. */
+/* emit_artifacts.c: the files beside the C, from the same plan: topics, tables, alerts, dashboard.
+ * A file is written only if it has content; all are deterministic. */
 #include "emit.h"
 #include "emit_artifacts.h"
 
@@ -26,8 +26,8 @@ static json_t *column_names(const struct record_type *row, const uint32_t *colum
     return names;
 }
 
-static void add_topic(json_t *topics, const char *name, const char *role, uint32_t partitions, json_t *key,
-                      const char *cleanup, bool forever)
+static void add_topic(json_t *topics, const char *name, const char *role, uint32_t partitions,
+                      json_t *key, const char *cleanup, bool forever)
 {
     json_t *config = json_pack("{s:s}", "cleanup.policy", cleanup);
     if (strcmp(cleanup, "delete") == 0 && forever)
@@ -35,7 +35,8 @@ static void add_topic(json_t *topics, const char *name, const char *role, uint32
     if (strcmp(role, "source") == 0) /* the pipeline judges clocks by the broker's */
         json_object_set_new(config, "message.timestamp.type", json_string("LogAppendTime"));
     json_object_set_new(config, "unclean.leader.election.enable", json_string("false"));
-    json_t *topic = json_pack("{s:s, s:s, s:i}", "name", name, "role", role, "partitions", (int)partitions);
+    json_t *topic =
+        json_pack("{s:s, s:s, s:i}", "name", name, "role", role, "partitions", (int)partitions);
     if (key != NULL)
         json_object_set_new(topic, "key", key);
     json_object_set_new(topic, "config", config);
@@ -49,11 +50,15 @@ static void add_sources(struct program *program, json_t *topics)
         const struct source_def *source = stream->source;
         if (stream->kind != STREAM_SOURCE || !source->is_kafka)
             continue;
-        json_t *key = source->key_count > 0 ? column_names(source->payload, source->key_columns, source->key_count) : NULL;
+        json_t *key = source->key_count > 0
+                          ? column_names(source->payload, source->key_columns, source->key_count)
+                          : NULL;
         add_topic(topics, source->topic, "source", source->partitions, key, "delete", false);
         if (stream->has_watermark)
-            add_topic(topics, arena_printf(program->arena, "pipec.%s.%s.time", program->name, stream->name.text), "time",
-                      source->partitions, NULL, "delete", true);
+            add_topic(
+                topics,
+                arena_printf(program->arena, "pipec.%s.%s.time", program->name, stream->name.text),
+                "time", source->partitions, NULL, "delete", true);
     }
 }
 
@@ -64,8 +69,11 @@ static void write_topics(struct program *program, struct text *out)
     for (size_t i = 0; i < program->plan->exchanges.count; i++) {
         const struct exchange *exchange = program->plan->exchanges.items[i];
         const struct step *step = exchange->step;
-        add_topic(topics, arena_printf(program->arena, "pipec.%s.%s.exchange", program->name, exchange->name), "exchange",
-                  exchange->partitions, column_names(step->input, step->key_columns, step->key_count), "delete", true);
+        add_topic(
+            topics,
+            arena_printf(program->arena, "pipec.%s.%s.exchange", program->name, exchange->name),
+            "exchange", exchange->partitions,
+            column_names(step->input, step->key_columns, step->key_count), "delete", true);
     }
     for (size_t i = 0; i < program->sinks.count; i++) {
         const struct sink *sink = program->sinks.items[i];
@@ -76,7 +84,8 @@ static void write_topics(struct program *program, struct text *out)
         if (upsert || sink->key_count > 0)
             key = column_names(sink->from->row, upsert ? sink->upsert_columns : sink->key_columns,
                                upsert ? sink->upsert_count : sink->key_count);
-        add_topic(topics, sink->target, "sink", sink->partitions, key, upsert ? "compact" : "delete", false);
+        add_topic(topics, sink->target, "sink", sink->partitions, key,
+                  upsert ? "compact" : "delete", false);
     }
     if (json_array_size(topics) > 0)
         text_json(out, json_pack("{s:s, s:o}", "pipeline", program->name, "topics", topics));

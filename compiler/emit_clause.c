@@ -23,7 +23,8 @@ static const char *skip_opaque(const char *at)
     return *at == '"' ? at + 1 : at;
 }
 
-/* Whether the C text uses the variable; members of that name, literals and comments do not count. */
+/* Whether the C text uses the variable; members of that name, literals and comments do not count.
+ */
 bool mentions_word(const char *code, const char *word)
 {
     size_t size = strlen(word);
@@ -35,8 +36,8 @@ bool mentions_word(const char *code, const char *word)
             before = '"';
             continue;
         }
-        if (!is_word_character(before) && before != '.' && before != '>' && strncmp(at, word, size) == 0 &&
-            !is_word_character(at[size]))
+        if (!is_word_character(before) && before != '.' && before != '>' &&
+            strncmp(at, word, size) == 0 && !is_word_character(at[size]))
             return true;
         before = *at++;
     }
@@ -50,15 +51,18 @@ static void note_uses(struct clause_function *function, const char *code)
     function->uses_arena = mentions_word(code, "arena");
 }
 
-static const char *parameters(struct emitter *e, const struct clause_function *function, struct row_view row)
+static const char *parameters(struct emitter *e, const struct clause_function *function,
+                              struct row_view row)
 {
     const char *list = "";
     if (function->uses_arena)
         list = "struct pipe_arena *arena";
     if (function->uses_record)
-        list = arena_printf(e->arena, "%s%sconst struct pipe_record *record", list, *list ? ", " : "");
+        list =
+            arena_printf(e->arena, "%s%sconst struct pipe_record *record", list, *list ? ", " : "");
     if (function->uses_row)
-        list = arena_printf(e->arena, "%s%sconst struct %s *row", list, *list ? ", " : "", row.info->tag);
+        list = arena_printf(e->arena, "%s%sconst struct %s *row", list, *list ? ", " : "",
+                            row.info->tag);
     if (function->nullable || function->fallible)
         list = arena_printf(e->arena, "%s%s%s*value", list, *list ? ", " : "",
                             arena_printf(e->arena, "%s ", c_type(e, function->type)));
@@ -116,12 +120,15 @@ static const char *result_note(const struct clause_function *function)
     return function->nullable ? "False: null" : NULL;
 }
 
-struct clause_function *clause_function(struct emitter *e, struct row_view row, const struct expr *expr,
-                                        const char *name, struct span clause, const char *note)
+struct clause_function *clause_function(struct emitter *e, struct row_view row,
+                                        const struct expr *expr, const char *name,
+                                        struct span clause, const char *note)
 {
     struct clause_function *function = arena_alloc(e->arena, sizeof *function);
-    *function = (struct clause_function){
-        .name = global_name(e, "%s", name), .nullable = expr->nullable, .fallible = expr->fallible, .type = expr->type};
+    *function = (struct clause_function){.name = global_name(e, "%s", name),
+                                         .nullable = expr->nullable,
+                                         .fallible = expr->fallible,
+                                         .type = expr->type};
     struct body body = {.e = e, .level = 1, .row = row, .name = function->name};
     struct value value = lower(&body, expr);
     bool has_statements = body.code.size > 0;
@@ -158,8 +165,8 @@ void function_begin(struct emitter *e, struct function_text *function)
     e->out = &function->body;
 }
 
-void function_end(struct emitter *e, struct function_text *function, const char *head, const char *const *parameters,
-                  size_t parameter_count)
+void function_end(struct emitter *e, struct function_text *function, const char *head,
+                  const char *const *parameters, size_t parameter_count)
 {
     e->out = function->before;
     if (function->comment != NULL)
@@ -179,15 +186,17 @@ void function_end(struct emitter *e, struct function_text *function, const char 
     text_free(&function->body);
 }
 
-void stream_function_end(struct emitter *e, struct function_text *function, const char *name, const char *tag)
+void stream_function_end(struct emitter *e, struct function_text *function, const char *name,
+                         const char *tag)
 {
     static const char *const parameters[] = {"task", "record", "row"};
-    function_end(e, function,
-                 arena_printf(e->arena,
-                              "static void %s(struct pipe_task *task, const struct pipe_record *record, "
-                              "const struct %s *row)",
-                              name, tag),
-                 parameters, 3);
+    function_end(
+        e, function,
+        arena_printf(e->arena,
+                     "static void %s(struct pipe_task *task, const struct pipe_record *record, "
+                     "const struct %s *row)",
+                     name, tag),
+        parameters, 3);
 }
 
 bool is_trivial(const struct expr *expr)

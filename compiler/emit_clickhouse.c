@@ -1,6 +1,7 @@
 /*
- * emit_clickhouse.c: clickhouse.sql. Tables of rows carry their position, so that an insert sent twice adds nothing
- * (semantics.md §6); what keeps only the last revision or version needs no position. Runs as often as one likes.
+ * emit_clickhouse.c: clickhouse.sql. Tables of rows carry their position, so that an insert sent
+ * twice adds nothing (semantics.md §6); what keeps only the last revision or version needs no
+ * position. Runs as often as one likes.
  */
 #include "emit_artifacts.h"
 
@@ -8,7 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inserts a second, times minutes a sender may be cut off: what the server must remember of tokens. */
+/* Inserts a second, times minutes a sender may be cut off: what the server must remember of tokens.
+ */
 #define DEDUPLICATION_WINDOW 10000
 
 static void add_identifier(struct text *out, const char *name)
@@ -66,11 +68,20 @@ static void add_nested(struct text *out, const struct type *type, bool nullable)
 static void add_plain(struct text *out, const struct type *type)
 {
     static const char *const names[] = {
-        [TYPE_BOOL] = "Bool",         [TYPE_INT32] = "Int32",     [TYPE_INT64] = "Int64",
-        [TYPE_FLOAT32] = "Float32",   [TYPE_FLOAT64] = "Float64", [TYPE_STRING] = "String",
-        [TYPE_BYTES] = "String",      [TYPE_UUID] = "UUID",       [TYPE_ENUM] = "String",
-        [TYPE_DATE] = "Date32",       [TYPE_DURATION] = "Int64",  [TYPE_TIMESTAMP_MS] = "DateTime64(3, 'UTC')",
-        [TYPE_TIMESTAMP_US] = "DateTime64(6, 'UTC')", [TYPE_MAP] = NULL,
+        [TYPE_BOOL] = "Bool",
+        [TYPE_INT32] = "Int32",
+        [TYPE_INT64] = "Int64",
+        [TYPE_FLOAT32] = "Float32",
+        [TYPE_FLOAT64] = "Float64",
+        [TYPE_STRING] = "String",
+        [TYPE_BYTES] = "String",
+        [TYPE_UUID] = "UUID",
+        [TYPE_ENUM] = "String",
+        [TYPE_DATE] = "Date32",
+        [TYPE_DURATION] = "Int64",
+        [TYPE_TIMESTAMP_MS] = "DateTime64(3, 'UTC')",
+        [TYPE_TIMESTAMP_US] = "DateTime64(6, 'UTC')",
+        [TYPE_MAP] = NULL,
     };
     if (type->kind == TYPE_DECIMAL)
         text_printf(out, "Decimal(%u, %u)", type->precision, type->scale);
@@ -106,10 +117,14 @@ static const char *transform_name(const struct transform *transform)
     return transform->function.text != NULL ? transform->function.text : transform->column.text;
 }
 
-static void add_transform(struct text *out, const struct transform *transform, const struct record_type *row)
+static void add_transform(struct text *out, const struct transform *transform,
+                          const struct record_type *row)
 {
-    static const char *const times[][2] = {{"minute", "toStartOfMinute"}, {"hour", "toStartOfHour"}, {"day", "toDate32"},
-                                           {"month", "toStartOfMonth"},   {"year", "toStartOfYear"}};
+    static const char *const times[][2] = {{"minute", "toStartOfMinute"},
+                                           {"hour", "toStartOfHour"},
+                                           {"day", "toDate32"},
+                                           {"month", "toStartOfMonth"},
+                                           {"year", "toStartOfYear"}};
     const char *function = transform->function.text;
     const struct field *field = field_of(row, transform->column.text);
     struct text column = {0};
@@ -129,7 +144,8 @@ static void add_transform(struct text *out, const struct transform *transform, c
     text_free(&column);
 }
 
-static void add_transform_type(struct text *out, const struct transform *transform, const struct record_type *row)
+static void add_transform_type(struct text *out, const struct transform *transform,
+                               const struct record_type *row)
 {
     const char *function = transform->function.text;
     const struct field *field = field_of(row, transform->column.text);
@@ -144,7 +160,8 @@ static void add_transform_type(struct text *out, const struct transform *transfo
     else if (strcmp(function, "day") == 0)
         type = "Date32";
     else
-        type = strcmp(function, "month") == 0 || strcmp(function, "year") == 0 ? "Date" : "DateTime('UTC')";
+        type = strcmp(function, "month") == 0 || strcmp(function, "year") == 0 ? "Date"
+                                                                               : "DateTime('UTC')";
     text_printf(out, nullable ? "Nullable(%s)" : "%s", type);
 }
 
@@ -156,7 +173,8 @@ static enum keeping keeping_of(const struct sink *sink)
 {
     if (sink->upsert_count > 0)
         return KEEPS_LAST_VERSION;
-    return sink->from->sends_corrections && !sink->append_revisions ? KEEPS_LAST_REVISION : KEEPS_ALL;
+    return sink->from->sends_corrections && !sink->append_revisions ? KEEPS_LAST_REVISION
+                                                                    : KEEPS_ALL;
 }
 
 static void add_engine(struct text *out, const struct sink *sink, enum keeping keeping)
@@ -177,7 +195,8 @@ static void add_engine(struct text *out, const struct sink *sink, enum keeping k
 static void add_order(struct text *out, const struct sink *sink, enum keeping keeping)
 {
     const struct record_type *row = sink->from->row;
-    const uint32_t *columns = keeping == KEEPS_LAST_VERSION ? sink->upsert_columns : sink->order_columns;
+    const uint32_t *columns =
+        keeping == KEEPS_LAST_VERSION ? sink->upsert_columns : sink->order_columns;
     size_t count = keeping == KEEPS_LAST_VERSION ? sink->upsert_count : sink->order_count;
     bool nullable = false;
     if (sink->partition_by != NULL && sink->partition_by->count > 0) {
@@ -222,7 +241,8 @@ static void add_create(struct text *out, const struct sink *sink)
 {
     const struct record_type *row = sink->from->row;
     enum keeping keeping = keeping_of(sink);
-    text_printf(out, "\n-- sink %s from %s\nCREATE TABLE IF NOT EXISTS ", sink->name.text, sink->from->name.text);
+    text_printf(out, "\n-- sink %s from %s\nCREATE TABLE IF NOT EXISTS ", sink->name.text,
+                sink->from->name.text);
     add_table(out, sink->target, "");
     text_puts(out, "\n(\n");
     for (size_t i = 0; i < row->field_count; i++) {
@@ -246,7 +266,9 @@ static void add_create(struct text *out, const struct sink *sink)
 
 static const char *column_of(const struct expr *expr, const struct record_type *row)
 {
-    return expr != NULL && expr->kind == EXPR_PATH && expr->steps.count > 0 ? row->fields[expr->steps.items[0]].name : "";
+    return expr != NULL && expr->kind == EXPR_PATH && expr->steps.count > 0
+               ? row->fields[expr->steps.items[0]].name
+               : "";
 }
 
 struct rollup_function {
@@ -305,7 +327,8 @@ static void add_rollup_column(struct text *out, const struct aggregate *aggregat
     text_puts(out, ")");
 }
 
-static void add_rollup_value(struct text *out, const struct aggregate *aggregate, const struct record_type *row)
+static void add_rollup_value(struct text *out, const struct aggregate *aggregate,
+                             const struct record_type *row)
 {
     struct rollup_function function = rollup_function(aggregate->kind);
     struct text column = {0}, by = {0};
@@ -320,8 +343,8 @@ static void add_rollup_value(struct text *out, const struct aggregate *aggregate
     else if (aggregate->kind == AGG_APPROX_QUANTILE)
         text_printf(out, "quantileTDigestState(%.17g)(%s)", aggregate->quantile, column.data);
     else
-        text_printf(out, "%sState(%s%s%s)", function.name, column.data, aggregate->by != NULL ? ", " : "",
-                    aggregate->by != NULL ? by.data : "");
+        text_printf(out, "%sState(%s%s%s)", function.name, column.data,
+                    aggregate->by != NULL ? ", " : "", aggregate->by != NULL ? by.data : "");
     text_puts(out, " AS ");
     add_identifier(out, aggregate->name);
     text_free(&column);
@@ -356,7 +379,8 @@ static void add_rollup_table(struct text *out, const struct sink *sink, const st
     }
     text_puts(out, ")\nENGINE = AggregatingMergeTree\nORDER BY (");
     add_keys(out, rollup);
-    text_printf(out, ")\nSETTINGS non_replicated_deduplication_window = %d, allow_nullable_key = 1;\n",
+    text_printf(out,
+                ")\nSETTINGS non_replicated_deduplication_window = %d, allow_nullable_key = 1;\n",
                 DEDUPLICATION_WINDOW);
 }
 
@@ -413,7 +437,8 @@ void write_clickhouse(struct program *program, struct text *out)
         any = any || program->sinks.items[i]->kind == SINK_CLICKHOUSE;
     if (!any)
         return;
-    text_printf(out, "-- Tables of pipeline %s. Needs ClickHouse 24.8 or later.\n\n", program->name);
+    text_printf(out, "-- Tables of pipeline %s. Needs ClickHouse 24.8 or later.\n\n",
+                program->name);
     for (size_t i = 0; i < program->sinks.count; i++) {
         const struct sink *sink = program->sinks.items[i];
         if (sink->kind != SINK_CLICKHOUSE)

@@ -1,6 +1,7 @@
 /*
- * emit_decode.c: Avro decoders, one a writer version, that read straight into the reader's struct: fields that nobody
- * reads are skipped, new ones get their default, promotions and enum symbols are settled here, not at run time.
+ * emit_decode.c: Avro decoders, one a writer version, that read straight into the reader's struct:
+ * fields that nobody reads are skipped, new ones get their default, promotions and enum symbols are
+ * settled here, not at run time.
  */
 #include "emit.h"
 
@@ -21,12 +22,14 @@ struct decoded_record {
     const char *name;
 };
 
-static const char *read_value(struct decoding *d, const struct type *writer, const struct type *reader,
-                              const struct resolve_record *record, const char *target, const char *field);
+static const char *read_value(struct decoding *d, const struct type *writer,
+                              const struct type *reader, const struct resolve_record *record,
+                              const char *target, const char *field);
 
 /* ---- helpers of single values, written when first needed ---- */
 
-static const char *promotion(struct decoding *d, const char *avro, const char *c_from, const struct type *to)
+static const char *promotion(struct decoding *d, const char *avro, const char *c_from,
+                             const struct type *to)
 {
     struct emitter *e = d->e;
     const char *name = arena_printf(e->arena, "read_%s_as_%s", avro, type_suffix(to));
@@ -60,9 +63,10 @@ static bool same_symbols(const struct type *writer, const struct type *reader)
     return true;
 }
 
-/* Symbols of the writer as indexes of the reader; one that the reader does not know is its default, or refused. */
-static const char *enum_reader(struct decoding *d, const struct type *writer, const struct type *reader,
-                               const char *field)
+/* Symbols of the writer as indexes of the reader; one that the reader does not know is its default,
+ * or refused. */
+static const char *enum_reader(struct decoding *d, const struct type *writer,
+                               const struct type *reader, const char *field)
 {
     struct emitter *e = d->e;
     const char *name = global_name(e, "read_%s_%s", mangle(e, field), d->version);
@@ -82,8 +86,10 @@ static const char *enum_reader(struct decoding *d, const struct type *writer, co
     emit(e, 1, "};\nuint32_t index = 0;\n");
     emit(e, 1, "if (!pipe_avro_enum(r, %zu, &index))\n    return false;", writer->symbol_count);
     if (may_fail)
-        emit(e, 1, "if (symbols[index] == UINT32_MAX)\n"
-                   "    return pipe_reader_fail_number(r, \"enum symbol that the contract does not have\", index);");
+        emit(e, 1,
+             "if (symbols[index] == UINT32_MAX)\n"
+             "    return pipe_reader_fail_number(r, \"enum symbol that the contract does not "
+             "have\", index);");
     emit(e, 1, "*out = symbols[index];\nreturn true;");
     emit(e, 0, "}\n");
     return name;
@@ -91,8 +97,9 @@ static const char *enum_reader(struct decoding *d, const struct type *writer, co
 
 /* ---- arrays and maps ---- */
 
-static const char *container_reader(struct decoding *d, const struct type *writer, const struct type *reader,
-                                    const struct resolve_record *record, const char *field)
+static const char *container_reader(struct decoding *d, const struct type *writer,
+                                    const struct type *reader, const struct resolve_record *record,
+                                    const char *field)
 {
     struct emitter *e = d->e;
     bool is_map = reader->kind == TYPE_MAP, nullable = reader->element_nullable;
@@ -101,12 +108,15 @@ static const char *container_reader(struct decoding *d, const struct type *write
     const char *read = read_value(d, writer->element, reader->element, record, target, "item");
     const char *name = global_name(e, "read_%s_%s", mangle(e, field), d->version);
     if (writer->element_nullable)
-        read = arena_printf(e->arena, "pipe_avro_nullable(r, %s, &item->is_null) && (item->is_null || %s)",
+        read = arena_printf(e->arena,
+                            "pipe_avro_nullable(r, %s, &item->is_null) && (item->is_null || %s)",
                             c_bool(writer->element_null_first), read);
     if (is_map)
         read = arena_printf(e->arena, "pipe_avro_map_key(r, &items, &item->key) && %s%s%s",
-                            writer->element_nullable ? "(" : "", read, writer->element_nullable ? ")" : "");
-    emit(e, 0, "static bool %s(struct pipe_reader *r, struct %s *out)\n{", name, is_map ? "pipe_map" : "pipe_array");
+                            writer->element_nullable ? "(" : "", read,
+                            writer->element_nullable ? ")" : "");
+    emit(e, 0, "static bool %s(struct pipe_reader *r, struct %s *out)\n{", name,
+         is_map ? "pipe_map" : "pipe_array");
     emit(e, 1, "struct pipe_items items = {.slot_bytes = sizeof(%s)};", item);
     emit(e, 1, "%s *item;\n", item);
     emit(e, 1, "while ((item = pipe_avro_item(r, &items)) != NULL) {");
@@ -116,14 +126,16 @@ static const char *container_reader(struct decoding *d, const struct type *write
         emit(e, 2, "item->is_null = false;");
     emit(e, 1, "}");
     emit(e, 1, "if (r->cause != NULL)\n    return false;");
-    emit(e, 1, "*out = (struct %s){items.slots, items.count};\nreturn true;", is_map ? "pipe_map" : "pipe_array");
+    emit(e, 1, "*out = (struct %s){items.slots, items.count};\nreturn true;",
+         is_map ? "pipe_map" : "pipe_array");
     emit(e, 0, "}\n");
     return name;
 }
 
 /* ---- values ---- */
 
-static const char *float_read(struct decoding *d, const struct type *writer, const struct type *reader)
+static const char *float_read(struct decoding *d, const struct type *writer,
+                              const struct type *reader)
 {
     bool to_float = reader->kind == TYPE_FLOAT32;
     switch (writer->kind) {
@@ -138,28 +150,33 @@ static const char *float_read(struct decoding *d, const struct type *writer, con
     }
 }
 
-static const char *decimal_read(struct decoding *d, const struct type *writer, const struct type *reader,
-                                const char *target)
+static const char *decimal_read(struct decoding *d, const struct type *writer,
+                                const struct type *reader, const char *target)
 {
     if (writer->fixed_bytes > 0)
-        return arena_printf(d->e->arena, "pipe_avro_decimal_fixed(r, %u, %u, &%s)", writer->fixed_bytes,
-                            reader->precision, target);
+        return arena_printf(d->e->arena, "pipe_avro_decimal_fixed(r, %u, %u, &%s)",
+                            writer->fixed_bytes, reader->precision, target);
     return arena_printf(d->e->arena, "pipe_avro_decimal(r, %u, &%s)", reader->precision, target);
 }
 
-/* The C condition that reads a value that is not null into `target`; functions it calls are written before. */
-static const char *read_value(struct decoding *d, const struct type *writer, const struct type *reader,
-                              const struct resolve_record *record, const char *target, const char *field);
+/* The C condition that reads a value that is not null into `target`; functions it calls are written
+ * before. */
+static const char *read_value(struct decoding *d, const struct type *writer,
+                              const struct type *reader, const struct resolve_record *record,
+                              const char *target, const char *field);
 
-static const char *decode_record(struct decoding *d, const struct resolve_record *record, struct row_view view);
+static const char *decode_record(struct decoding *d, const struct resolve_record *record,
+                                 struct row_view view);
 
-static const char *read_nested(struct decoding *d, const struct type *writer, const struct type *reader,
-                               const struct resolve_record *record, const char *target, const char *field)
+static const char *read_nested(struct decoding *d, const struct type *writer,
+                               const struct type *reader, const struct resolve_record *record,
+                               const char *target, const char *field)
 {
     struct emitter *e = d->e;
     const char *name;
     if (reader->kind == TYPE_RECORD) {
-        struct row_view view = {row_info_of(e, reader->record, reader->record->name), reader->record};
+        struct row_view view = {row_info_of(e, reader->record, reader->record->name),
+                                reader->record};
         name = decode_record(d, record, view);
     } else {
         name = container_reader(d, writer, reader, record, field);
@@ -167,8 +184,9 @@ static const char *read_nested(struct decoding *d, const struct type *writer, co
     return arena_printf(e->arena, "%s(r, &%s)", name, target);
 }
 
-static const char *read_value(struct decoding *d, const struct type *writer, const struct type *reader,
-                              const struct resolve_record *record, const char *target, const char *field)
+static const char *read_value(struct decoding *d, const struct type *writer,
+                              const struct type *reader, const struct resolve_record *record,
+                              const char *target, const char *field)
 {
     struct arena *arena = d->e->arena;
     const char *function = "pipe_avro_long";
@@ -278,10 +296,12 @@ static const char *default_code(struct emitter *e, const struct type *type, cons
     case TYPE_DURATION:
         return json_is_integer(value) ? c_int64(e, json_integer_value(value)) : NULL;
     case TYPE_STRING:
-        return json_is_string(value) ? c_str(e, json_string_value(value), json_string_length(value)) : NULL;
+        return json_is_string(value) ? c_str(e, json_string_value(value), json_string_length(value))
+                                     : NULL;
     case TYPE_ENUM: {
         int32_t index = json_is_string(value) ? symbol_index(type, json_string_value(value)) : -1;
-        return index < 0 ? NULL : arena_printf(e->arena, "%d /* %s */", index, json_string_value(value));
+        return index < 0 ? NULL
+                         : arena_printf(e->arena, "%d /* %s */", index, json_string_value(value));
     }
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
@@ -314,7 +334,8 @@ static void emit_default(struct emitter *e, const struct field *field, struct ro
             emit(e, 1, "row->%s = false;", member->null);
         return;
     }
-    emit(e, 1, "if (!pipe_row_default(&%s, %u, r->arena, row, NULL))", row_descriptor(e, view), column);
+    emit(e, 1, "if (!pipe_row_default(&%s, %u, r->arena, row, NULL))", row_descriptor(e, view),
+         column);
     emit(e, 2, "return pipe_reader_fail(r, \"no memory for a default\") || pipe_reader_at(r, %s);",
          c_string_z(e, field->name));
 }
@@ -332,7 +353,8 @@ static void emit_field(struct emitter *e, const struct resolve_field *field, con
     if (writer->nullable && member == NULL)
         emit(e, 1, "bool %s = false;", null);
     if (writer->nullable)
-        emit(e, 1, "if (!pipe_avro_nullable(r, %s, &%s) || (!%s && !%s))", c_bool(writer->null_first), null, null, read);
+        emit(e, 1, "if (!pipe_avro_nullable(r, %s, &%s) || (!%s && !%s))",
+             c_bool(writer->null_first), null, null, read);
     else
         emit(e, 1, "if (!%s)", read);
     const char *name = c_string_z(e, writer->name);
@@ -345,14 +367,16 @@ static void emit_field(struct emitter *e, const struct resolve_field *field, con
         emit(e, 1, "row->%s = false;", member->null);
 }
 
-static const char *decode_record(struct decoding *d, const struct resolve_record *record, struct row_view view)
+static const char *decode_record(struct decoding *d, const struct resolve_record *record,
+                                 struct row_view view)
 {
     struct emitter *e = d->e;
     bool is_top = d->records.count == 0 && view.info == d->top.info;
     for (size_t i = 0; i < d->records.count; i++)
         if (d->records.items[i].record == record)
             return d->records.items[i].name;
-    const char *name = global_name(e, "%s_%s_%s", is_top ? "decode" : "read", view.info->tag, d->version);
+    const char *name =
+        global_name(e, "%s_%s_%s", is_top ? "decode" : "read", view.info->tag, d->version);
     vec_push(e->arena, &d->records, ((struct decoded_record){record, name}));
     const char **reads = arena_alloc(e->arena, (record->field_count + 1) * sizeof *reads);
     for (size_t i = 0; i < record->field_count; i++) {
@@ -380,11 +404,12 @@ static const char *decode_record(struct decoding *d, const struct resolve_record
         emit_default(e, record->defaulted[i], view);
     emit(e, 1, "return true;");
     static const char *const parameters[] = {"r", "into"}, *const nested[] = {"r", "row"};
-    function_end(e, &function,
-                 is_top ? arena_printf(e->arena, "static bool %s(struct pipe_reader *r, void *into)", name)
-                        : arena_printf(e->arena, "static bool %s(struct pipe_reader *r, struct %s *row)", name,
-                                       view.info->tag),
-                 is_top ? parameters : nested, 2);
+    function_end(
+        e, &function,
+        is_top ? arena_printf(e->arena, "static bool %s(struct pipe_reader *r, void *into)", name)
+               : arena_printf(e->arena, "static bool %s(struct pipe_reader *r, struct %s *row)",
+                              name, view.info->tag),
+        is_top ? parameters : nested, 2);
     return name;
 }
 
@@ -422,11 +447,12 @@ const char *contract_table(struct emitter *e, const struct contract *contract, s
     for (size_t i = 0; i < contract->version_count; i++) {
         const struct schema *schema = contract->versions[i];
         struct decoding decoding = {.e = e, .version = mangle(e, schema->label), .top = view};
-        decoders[i] =
-            decode_record(&decoding, contract_resolve(e->program, schema, contract->versions[0]), view);
+        decoders[i] = decode_record(
+            &decoding, contract_resolve(e->program, schema, contract->versions[0]), view);
     }
     const char *ident = mangle(e, contract->name.text);
-    const char *name = global_name(e, "contract_%s", ident), *versions = global_name(e, "versions_%s", ident);
+    const char *name = global_name(e, "contract_%s", ident),
+               *versions = global_name(e, "versions_%s", ident);
     const char *descriptor = row_descriptor(e, view);
     emit_to(e, SECTION_CONTRACTS);
     emit(e, 0, "static const struct pipe_contract_version %s[] = {", versions);
@@ -434,8 +460,8 @@ const char *contract_table(struct emitter *e, const struct contract *contract, s
         emit_version(e, contract->versions[i], decoders[i]);
     emit(e, 0, "};\n");
     emit(e, 0, "static const struct pipe_contract %s = {", name);
-    emit(e, 1, ".name = %s,\n.row = &%s,\n.versions = %s,\n.version_count = %zu,", c_string_z(e, contract->name.text),
-         descriptor, versions, contract->version_count);
+    emit(e, 1, ".name = %s,\n.row = &%s,\n.versions = %s,\n.version_count = %zu,",
+         c_string_z(e, contract->name.text), descriptor, versions, contract->version_count);
     emit(e, 0, "};\n");
     vec_push(e->arena, &e->contracts, ((struct contract_use){contract, view.info, name}));
     e->out = before;

@@ -46,14 +46,16 @@ static const char *json_call(struct emitter *e, const struct type *type, const c
         return arena_printf(arena, "pipe_json_decimal(buf, %s, %u);", value, type->scale);
     case TYPE_STRING:
         if (type->is_json)
-            return arena_printf(arena, "pipe_value_to_json(&%s, &%s, buf);", type_descriptor(e, type), value);
+            return arena_printf(arena, "pipe_value_to_json(&%s, &%s, buf);",
+                                type_descriptor(e, type), value);
         return arena_printf(arena, "pipe_json_string(buf, %s);", value);
     case TYPE_UUID:
         return arena_printf(arena, "pipe_json_clean(buf, %s);", value);
     case TYPE_BYTES:
         return arena_printf(arena, "pipe_json_base64(buf, %s);", value);
     case TYPE_ENUM:
-        return arena_printf(arena, "pipe_json_enum(buf, %s.symbols, %s);", type_descriptor(e, type), value);
+        return arena_printf(arena, "pipe_json_enum(buf, %s.symbols, %s);", type_descriptor(e, type),
+                            value);
     case TYPE_DATE:
         return arena_printf(arena, "pipe_json_date(buf, %s);", value);
     case TYPE_TIMESTAMP_MS:
@@ -68,7 +70,8 @@ static const char *json_call(struct emitter *e, const struct type *type, const c
     case TYPE_NULL:
         break;
     }
-    return arena_printf(arena, "pipe_value_to_json(&%s, &%s, buf);", type_descriptor(e, type), value);
+    return arena_printf(arena, "pipe_value_to_json(&%s, &%s, buf);", type_descriptor(e, type),
+                        value);
 }
 
 /* A name as it stands in JSON: `{"event_id":`. */
@@ -87,7 +90,8 @@ static const char *json_name(struct emitter *e, const char *name, bool first)
 static const char *json_function(struct emitter *e, struct row_view view)
 {
     for (size_t i = 0; i < e->encoders.count; i++)
-        if (e->encoders.items[i].view.info == view.info && same_row(e->encoders.items[i].view.type, view.type))
+        if (e->encoders.items[i].view.info == view.info &&
+            same_row(e->encoders.items[i].view.type, view.type))
             return e->encoders.items[i].name;
     for (size_t i = 0; i < view.type->field_count; i++)
         prepare(e, view.type->fields[i].type);
@@ -98,17 +102,20 @@ static const char *json_function(struct emitter *e, struct row_view view)
     for (size_t i = 0; i < view.type->field_count; i++) {
         const struct field *field = &view.type->fields[i];
         const struct member *member = &view.info->members[i];
-        const char *call = json_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
+        const char *call =
+            json_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
         emit(e, 1, "PIPE_JSON_RAW(buf, %s);", c_string_z(e, json_name(e, field->name, i == 0)));
         if (field->nullable)
             emit(e, 1, "if (row->%s)\n    pipe_json_null(buf);\nelse\n    %s", member->null, call);
         else
             emit(e, 1, "%s", call);
     }
-    emit(e, 1, view.type->field_count > 0 ? "PIPE_JSON_RAW(buf, \"}\");" : "PIPE_JSON_RAW(buf, \"{}\");");
+    emit(e, 1,
+         view.type->field_count > 0 ? "PIPE_JSON_RAW(buf, \"}\");" : "PIPE_JSON_RAW(buf, \"{}\");");
     static const char *const parameters[] = {"row"};
     function_end(e, &function,
-                 arena_printf(e->arena, "static void %s(struct pipe_buf *buf, const struct %s *row)", name,
+                 arena_printf(e->arena,
+                              "static void %s(struct pipe_buf *buf, const struct %s *row)", name,
                               view.info->tag),
                  parameters, 1);
     e->out = before;
@@ -155,8 +162,8 @@ static const char *key_call(struct emitter *e, const struct type *type, const ch
     return arena_printf(e->arena, "pipe_key_add_i64(key, %s);", value);
 }
 
-const char *key_function(struct emitter *e, struct row_view view, const uint32_t *columns, size_t count,
-                         const char *name)
+const char *key_function(struct emitter *e, struct row_view view, const uint32_t *columns,
+                         size_t count, const char *name)
 {
     struct function_text function;
     function_begin(e, &function);
@@ -165,7 +172,8 @@ const char *key_function(struct emitter *e, struct row_view view, const uint32_t
     for (size_t i = 0; i < count; i++) {
         const struct member *member = &view.info->members[columns[i]];
         const struct field *field = &view.type->fields[columns[i]];
-        const char *call = key_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
+        const char *call =
+            key_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
         list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "", field->name);
         if (field->nullable)
             emit(e, 1, "if (!pipe_key_add_null(key, row->%s))\n    %s", member->null, call);
@@ -173,9 +181,11 @@ const char *key_function(struct emitter *e, struct row_view view, const uint32_t
             emit(e, 1, "%s", call);
     }
     static const char *const parameters[] = {"row"};
-    function.comment = arena_printf(e->arena, "The key: %s.", count > 0 ? list : "one for all rows");
+    function.comment =
+        arena_printf(e->arena, "The key: %s.", count > 0 ? list : "one for all rows");
     function_end(e, &function,
-                 arena_printf(e->arena, "static void %s(struct pipe_buf *key, const struct %s *row)", name,
+                 arena_printf(e->arena,
+                              "static void %s(struct pipe_buf *key, const struct %s *row)", name,
                               view.info->tag),
                  parameters, 1);
     return name;
@@ -193,12 +203,14 @@ static const char *plain_key_text(struct emitter *e, struct row_view view, uint3
     if (is_text(field->type))
         return value;
     if (field->type->kind == TYPE_ENUM)
-        return arena_printf(e->arena, "pipe_cast_enum_string(%s, &%s)", value, type_descriptor(e, field->type));
+        return arena_printf(e->arena, "pipe_cast_enum_string(%s, &%s)", value,
+                            type_descriptor(e, field->type));
     return NULL;
 }
 
 /* Statements that leave the key text in `text`, a struct pipe_buf *. */
-static void emit_key_parts(struct emitter *e, struct row_view view, const uint32_t *columns, size_t count)
+static void emit_key_parts(struct emitter *e, struct row_view view, const uint32_t *columns,
+                           size_t count)
 {
     const struct field *only = count == 1 ? &view.type->fields[columns[0]] : NULL;
     if (only != NULL && !only->nullable && type_is_integer(only->type)) {
@@ -208,24 +220,29 @@ static void emit_key_parts(struct emitter *e, struct row_view view, const uint32
     for (size_t i = 0; i < count; i++) {
         const struct field *field = &view.type->fields[columns[i]];
         const struct member *member = &view.info->members[columns[i]];
-        const char *call = json_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
+        const char *call =
+            json_call(e, field->type, arena_printf(e->arena, "row->%s", member->name));
         const char *in_text = call;
         for (const char *at; (at = strstr(in_text, "(buf,")) != NULL;)
-            in_text = arena_printf(e->arena, "%.*s(text,%s", (int)(at - in_text), in_text, at + strlen("(buf,"));
+            in_text = arena_printf(e->arena, "%.*s(text,%s", (int)(at - in_text), in_text,
+                                   at + strlen("(buf,"));
         for (const char *at; (at = strstr(in_text, ", buf)")) != NULL;)
-            in_text = arena_printf(e->arena, "%.*s, text)%s", (int)(at - in_text), in_text, at + strlen(", buf)"));
+            in_text = arena_printf(e->arena, "%.*s, text)%s", (int)(at - in_text), in_text,
+                                   at + strlen(", buf)"));
         emit(e, 1, "PIPE_JSON_RAW(text, \"%s\");", i == 0 ? "[" : ",");
         if (field->nullable)
-            emit(e, 1, "if (row->%s)\n    pipe_json_null(text);\nelse\n    %s", member->null, in_text);
+            emit(e, 1, "if (row->%s)\n    pipe_json_null(text);\nelse\n    %s", member->null,
+                 in_text);
         else
             emit(e, 1, "%s", in_text);
     }
     emit(e, 1, "PIPE_JSON_RAW(text, \"]\");");
 }
 
-/* A C expression for the key text of `row`; statements go into a function of its own where it takes some. */
-const char *key_text_expression(struct emitter *e, struct row_view view, const uint32_t *columns, size_t count,
-                                const char *name)
+/* A C expression for the key text of `row`; statements go into a function of its own where it takes
+ * some. */
+const char *key_text_expression(struct emitter *e, struct row_view view, const uint32_t *columns,
+                                size_t count, const char *name)
 {
     const char *plain = count == 1 ? plain_key_text(e, view, columns[0]) : NULL;
     if (plain != NULL)
@@ -236,10 +253,12 @@ const char *key_text_expression(struct emitter *e, struct row_view view, const u
     emit(e, 1, "text->size = 0;");
     emit_key_parts(e, view, columns, count);
     emit(e, 1, "return pipe_str_of(text->data, text->size);");
-    function_end(e, &function,
-                 arena_printf(e->arena, "static struct pipe_str %s(struct pipe_buf *text, const struct %s *row)",
-                              function_name, view.info->tag),
-                 NULL, 0);
+    function_end(
+        e, &function,
+        arena_printf(e->arena,
+                     "static struct pipe_str %s(struct pipe_buf *text, const struct %s *row)",
+                     function_name, view.info->tag),
+        NULL, 0);
     return arena_printf(e->arena, "%s(&task->key, row)", function_name);
 }
 
@@ -264,7 +283,8 @@ const char *sink_format(const struct sink *sink)
     return sink->kind == SINK_KAFKA ? "PIPE_FORMAT_JSON" : "PIPE_FORMAT_JSONL";
 }
 
-/* The row as the sink's contract has it: its fields in their order, which may be another than the stream's. */
+/* The row as the sink's contract has it: its fields in their order, which may be another than the
+ * stream's. */
 struct row_view sink_view(struct emitter *e, const struct sink *sink)
 {
     struct row_view from = names_of(e, sink->from)->leaves;
@@ -275,7 +295,8 @@ struct row_view sink_view(struct emitter *e, const struct sink *sink)
 }
 
 /* Writes the row into task->value, once for all sinks that want the same bytes of it. */
-static void emit_encoding(struct emitter *e, const struct sink *sink, struct row_view view, const char *row)
+static void emit_encoding(struct emitter *e, const struct sink *sink, struct row_view view,
+                          const char *row)
 {
     if (!writes_avro(sink) && !writes_csv(sink)) {
         const char *encoder = json_encoder(e, view);
@@ -287,8 +308,8 @@ static void emit_encoding(struct emitter *e, const struct sink *sink, struct row
     const char *mark = writes_avro(sink) ? arena_printf(e->arena, "&%s", descriptor)
                                          : arena_printf(e->arena, "%s.columns", descriptor);
     emit(e, 1, "if (!pipe_encoded(task, %s, %s))", row, mark);
-    emit(e, 2, "%s(&%s, %s, &task->value);", writes_avro(sink) ? "pipe_row_to_avro" : "pipe_row_to_csv", descriptor,
-         row);
+    emit(e, 2, "%s(&%s, %s, &task->value);",
+         writes_avro(sink) ? "pipe_row_to_avro" : "pipe_row_to_csv", descriptor, row);
 }
 
 /* out = the row as the sink's contract has it: by name, types widened. */
@@ -333,8 +354,9 @@ static void emit_sink_body(struct emitter *e, const struct sink *sink, const cha
     if (converts)
         emit_contract_row(e, from, view);
     emit_encoding(e, sink, view, converts ? "&out" : "row");
-    emit(e, 1, "pipe_emit(task, %s, record, %s, pipe_str_of(task->value.data, task->value.size%s));", index, key_code,
-         writes_csv(sink) ? " - 1 /* the line end */" : "");
+    emit(e, 1,
+         "pipe_emit(task, %s, record, %s, pipe_str_of(task->value.data, task->value.size%s));",
+         index, key_code, writes_csv(sink) ? " - 1 /* the line end */" : "");
 }
 
 void emit_sink(struct emitter *e, const struct sink *sink)
@@ -348,11 +370,13 @@ void emit_sink(struct emitter *e, const struct sink *sink)
         key = key_text_expression(e, from, upsert ? sink->upsert_columns : sink->key_columns, count,
                                   name + strlen("sink_"));
     if (sink->kind == SINK_KAFKA && sink->delete_when != NULL)
-        deleted = clause_function(e, from, sink->delete_when, arena_printf(e->arena, "%s_delete", name),
-                                  sink->delete_when->span, NULL);
+        deleted =
+            clause_function(e, from, sink->delete_when, arena_printf(e->arena, "%s_delete", name),
+                            sink->delete_when->span, NULL);
     struct function_text function;
     function_begin(e, &function);
     emit_sink_body(e, sink, key, deleted);
-    function.comment = clause_comment(e, sink->statement != NULL ? sink->statement->span : sink->span, NULL);
+    function.comment =
+        clause_comment(e, sink->statement != NULL ? sink->statement->span : sink->span, NULL);
     stream_function_end(e, &function, name, from.info->tag);
 }

@@ -1,7 +1,8 @@
 /*
- * emit_expr.c: user expressions. What can neither fail nor needs memory of what was computed becomes one C expression;
- * the rest becomes statements with temporaries, in the order of evaluation: `and`, `or`, `case`, `coalesce` and `try`
- * evaluate only what they need. A failing expression leaves its function with `false`.
+ * emit_expr.c: user expressions. What can neither fail nor needs memory of what was computed
+ * becomes one C expression; the rest becomes statements with temporaries, in the order of
+ * evaluation: `and`, `or`, `case`, `coalesce` and `try` evaluate only what they need. A failing
+ * expression leaves its function with `false`.
  */
 #define _GNU_SOURCE /* vasprintf */
 #include "emit.h"
@@ -44,7 +45,8 @@ static struct value loose(const char *code, const char *null, enum precedence pr
     return (struct value){.code = code, .null = null, .precedence = precedence};
 }
 
-/* Null texts are made of `||`; one of them inside another needs no parentheses, inside `&&` or `!` it does. */
+/* Null texts are made of `||`; one of them inside another needs no parentheses, inside `&&` or `!`
+ * it does. */
 static bool is_simple_null(const char *null)
 {
     return strchr(null, ' ') == NULL;
@@ -92,7 +94,8 @@ struct value in_variable(struct body *b, struct value value, const struct type *
     return atom(b, name, null);
 }
 
-struct value checked(struct body *b, const struct type *type, const char *null, const char *call)
+struct value checked_call(struct body *b, const struct type *type, const char *null,
+                          const char *call)
 {
     const char *name = new_temporary(b);
     const char *c = c_type(b->e, type);
@@ -119,14 +122,15 @@ const char *c_int128(struct emitter *e, __int128 value)
 {
     if (value >= INT64_MIN && value <= INT64_MAX)
         return c_int64(e, (int64_t)value);
-    const int64_t half = 1000000000000000000; /* two halves of 18 digits, and up to two digits before them */
+    const int64_t half =
+        1000000000000000000; /* two halves of 18 digits, and up to two digits before them */
     __int128 high = value / half;
     int64_t low = (int64_t)(value % half);
     const char *upper = high >= INT64_MIN && high <= INT64_MAX
                             ? arena_printf(e->arena, "(pipe_decimal)%s", c_int64(e, (int64_t)high))
                             : arena_printf(e->arena, "(%s)", c_int128(e, high));
-    return arena_printf(e->arena, "%s * INT64_C(1000000000000000000) %c %s", upper, low < 0 ? '-' : '+',
-                        c_int64(e, low < 0 ? -low : low));
+    return arena_printf(e->arena, "%s * INT64_C(1000000000000000000) %c %s", upper,
+                        low < 0 ? '-' : '+', c_int64(e, low < 0 ? -low : low));
 }
 
 __int128 power_of_ten(unsigned digits)
@@ -146,7 +150,8 @@ static const char *number_text(struct emitter *e, struct literal_number number)
     digits[at] = '\0';
     for (; left > 0 || at == sizeof digits - 1; left /= 10)
         digits[--at] = (char)('0' + (int)(left % 10));
-    return arena_printf(e->arena, "%s%se-%u", number.digits < 0 ? "-" : "", digits + at, number.scale);
+    return arena_printf(e->arena, "%s%se-%u", number.digits < 0 ? "-" : "", digits + at,
+                        number.scale);
 }
 
 static const char *float_literal(struct emitter *e, const struct expr *expr)
@@ -186,7 +191,9 @@ static struct value lower_number(struct body *b, const struct expr *expr)
     struct value value = atom(b, c_int128(b->e, digits), NULL);
     if (type->kind == TYPE_INT32 && digits == INT32_MIN)
         value.code = "INT32_MIN";
-    value.precedence = digits < INT64_MIN || digits > INT64_MAX ? PREC_TERM : digits < 0 ? PREC_UNARY : PREC_ATOM;
+    value.precedence = digits < INT64_MIN || digits > INT64_MAX ? PREC_TERM
+                       : digits < 0                             ? PREC_UNARY
+                                                                : PREC_ATOM;
     return value;
 }
 
@@ -273,7 +280,8 @@ bool is_atomic(const struct expr *expr)
 
 static bool case_is_inline(const struct expr *expr)
 {
-    if (expr->nullable || (expr->subject != NULL && (!is_atomic(expr->subject) || expr->subject->nullable)))
+    if (expr->nullable ||
+        (expr->subject != NULL && (!is_atomic(expr->subject) || expr->subject->nullable)))
         return false;
     for (size_t i = 0; i < expr->whens.count; i++)
         if (!is_inline(expr->whens.items[i].when) || !is_inline(expr->whens.items[i].then) ||
@@ -335,43 +343,49 @@ static bool is_text(const struct type *type)
 const char *c_operator(enum op op)
 {
     static const char *const texts[] = {
-        [OP_NEG] = "-", [OP_NOT] = "!", [OP_AND] = "&&", [OP_OR] = "||", [OP_EQ] = "==", [OP_NE] = "!=",
-        [OP_LT] = "<",  [OP_LE] = "<=", [OP_GT] = ">",   [OP_GE] = ">=", [OP_CONCAT] = "", [OP_ADD] = "+",
-        [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/",  [OP_MOD] = "%",
+        [OP_NEG] = "-", [OP_NOT] = "!", [OP_AND] = "&&",  [OP_OR] = "||",
+        [OP_EQ] = "==", [OP_NE] = "!=", [OP_LT] = "<",    [OP_LE] = "<=",
+        [OP_GT] = ">",  [OP_GE] = ">=", [OP_CONCAT] = "", [OP_ADD] = "+",
+        [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/",   [OP_MOD] = "%",
     };
     return texts[op];
 }
 
-static struct value compare_text(struct body *b, enum op op, struct value left, struct value right, const char *null)
+static struct value compare_text(struct body *b, enum op op, struct value left, struct value right,
+                                 const char *null)
 {
     struct arena *arena = b->e->arena;
     bool empty = strcmp(right.code, "PIPE_STR(\"\")") == 0;
     if (empty && (op == OP_EQ || op == OP_NE))
-        return loose(arena_printf(arena, "%s.size %s 0", operand(b, left, PREC_ATOM), c_operator(op)), null,
-                     PREC_COMPARE);
+        return loose(
+            arena_printf(arena, "%s.size %s 0", operand(b, left, PREC_ATOM), c_operator(op)), null,
+            PREC_COMPARE);
     if (op == OP_EQ || op == OP_NE)
-        return loose(arena_printf(arena, "%spipe_str_equal(%s, %s)", op == OP_NE ? "!" : "", left.code, right.code),
+        return loose(arena_printf(arena, "%spipe_str_equal(%s, %s)", op == OP_NE ? "!" : "",
+                                  left.code, right.code),
                      null, op == OP_NE ? PREC_COMPARE : PREC_ATOM);
-    return loose(arena_printf(arena, "pipe_str_compare(%s, %s) %s 0", left.code, right.code, c_operator(op)), null,
-                 PREC_COMPARE);
+    return loose(
+        arena_printf(arena, "pipe_str_compare(%s, %s) %s 0", left.code, right.code, c_operator(op)),
+        null, PREC_COMPARE);
 }
 
 struct value compare(struct body *b, enum op op, const struct expr *left_expr, struct value left,
-                            const struct expr *right_expr, struct value right)
+                     const struct expr *right_expr, struct value right)
 {
     const struct type *type = left_expr->type;
     const char *null = both_null(b, left.null, right.null);
     if (is_text(type))
         return compare_text(b, op, left, right, null);
     if (type->kind == TYPE_DECIMAL && type->scale != right_expr->type->scale)
-        return loose(arena_printf(b->e->arena, "pipe_decimal_compare(%s, %u, %s, %u) %s 0", left.code, type->scale,
-                                  right.code, right_expr->type->scale, c_operator(op)),
+        return loose(arena_printf(b->e->arena, "pipe_decimal_compare(%s, %u, %s, %u) %s 0",
+                                  left.code, type->scale, right.code, right_expr->type->scale,
+                                  c_operator(op)),
                      null, PREC_COMPARE);
     if (strcmp(left.code, right.code) == 0 || (left_expr->is_constant && right_expr->is_constant) ||
         left_expr->kind == EXPR_CONVERT || right_expr->kind == EXPR_CONVERT)
         b->e->odd_comparisons = true;
-    return loose(join(b, operand(b, left, PREC_TERM), c_operator(op), operand(b, right, PREC_TERM)), null,
-                 PREC_COMPARE);
+    return loose(join(b, operand(b, left, PREC_TERM), c_operator(op), operand(b, right, PREC_TERM)),
+                 null, PREC_COMPARE);
 }
 
 struct value lower_not(struct body *b, struct value value)
@@ -388,7 +402,8 @@ static struct value lower_between(struct body *b, const struct expr *expr)
     struct value low = lower(b, expr->low), high = lower(b, expr->high);
     struct value above = compare(b, OP_GE, expr->left, left, expr->low, low);
     struct value below = compare(b, OP_LE, expr->left, left, expr->high, high);
-    struct value both = loose(join(b, above.code, "&&", below.code), both_null(b, above.null, below.null), PREC_AND);
+    struct value both = loose(join(b, above.code, "&&", below.code),
+                              both_null(b, above.null, below.null), PREC_AND);
     return expr->negated ? lower_not(b, both) : both;
 }
 
@@ -410,7 +425,8 @@ const char *regex_name(struct body *b, const char *pattern, size_t size)
 {
     struct emitter *e = b->e;
     for (size_t i = 0; i < e->regexes.count; i++)
-        if (e->regexes.items[i].pattern_bytes == size && memcmp(e->regexes.items[i].pattern, pattern, size) == 0)
+        if (e->regexes.items[i].pattern_bytes == size &&
+            memcmp(e->regexes.items[i].pattern, pattern, size) == 0)
             return e->regexes.items[i].name;
     const char *name = global_name(e, "regex_%zu", e->regexes.count + 1);
     vec_push(e->arena, &e->regexes, ((struct regex_info){pattern, size, name}));
@@ -420,11 +436,11 @@ const char *regex_name(struct body *b, const char *pattern, size_t size)
 static struct value lower_pattern(struct body *b, const struct expr *expr)
 {
     struct value left = lower(b, expr->left);
-    const char *code =
-        expr->kind == EXPR_LIKE
-            ? arena_printf(b->e->arena, "pipe_fn_like(%s, %s)", left.code, c_str(b->e, expr->text, expr->text_bytes))
-            : arena_printf(b->e->arena, "pipe_fn_matches(%s, %s)",
-                           regex_name(b, expr->text, expr->text_bytes), left.code);
+    const char *code = expr->kind == EXPR_LIKE
+                           ? arena_printf(b->e->arena, "pipe_fn_like(%s, %s)", left.code,
+                                          c_str(b->e, expr->text, expr->text_bytes))
+                           : arena_printf(b->e->arena, "pipe_fn_matches(%s, %s)",
+                                          regex_name(b, expr->text, expr->text_bytes), left.code);
     struct value value = loose(code, left.null, PREC_ATOM);
     return expr->negated ? lower_not(b, value) : value;
 }
@@ -439,7 +455,8 @@ static struct value lower_is_null(struct body *b, const struct expr *expr)
         return atom(b, c_bool(expr->negated), NULL);
     }
     if (expr->negated)
-        return loose(arena_printf(b->e->arena, "!%s", null_operand(b, left.null)), NULL, PREC_COMPARE);
+        return loose(arena_printf(b->e->arena, "!%s", null_operand(b, left.null)), NULL,
+                     PREC_COMPARE);
     return loose(left.null, NULL, is_simple_null(left.null) ? PREC_ATOM : PREC_CHOICE);
 }
 
@@ -451,18 +468,21 @@ static struct value logic_inline(struct body *b, const struct expr *expr)
     struct value left = lower(b, expr->left), right = lower(b, expr->right);
     enum precedence left_limit = left.precedence == own ? own : PREC_COMPARE;
     enum precedence right_limit = right.precedence == own ? own : PREC_COMPARE;
-    return loose(join(b, operand(b, left, left_limit), c_operator(expr->op), operand(b, right, right_limit)), NULL,
-                 own);
+    return loose(
+        join(b, operand(b, left, left_limit), c_operator(expr->op), operand(b, right, right_limit)),
+        NULL, own);
 }
 
-/* Three-valued: what is definitely false makes `and` false, what is definitely true makes `or` true. */
+/* Three-valued: what is definitely false makes `and` false, what is definitely true makes `or`
+ * true. */
 static struct value logic_statements(struct body *b, const struct expr *expr)
 {
     struct value left = lower(b, expr->left);
     const char *t = new_temporary(b), *null = expr->nullable ? null_name(b, t) : NULL;
     bool is_and = expr->op == OP_AND;
     if (left.null != NULL)
-        body_line(b, "bool %s = !%s && %s;", t, null_operand(b, left.null), operand(b, left, PREC_COMPARE));
+        body_line(b, "bool %s = !%s && %s;", t, null_operand(b, left.null),
+                  operand(b, left, PREC_COMPARE));
     else
         body_line(b, "bool %s = %s;", t, left.code);
     if (null != NULL)
@@ -477,9 +497,10 @@ static struct value logic_statements(struct body *b, const struct expr *expr)
         body_line(b, "%s = %s;", t, right.code);
     } else {
         if (right.null != NULL)
-            body_line(b, "if (%s) {\n", right.null);
+            body_line(b, "if (%s) {", right.null);
         else
-            body_line(b, "if (%s%s) {", is_and ? "!" : "", operand(b, right, is_and ? PREC_ATOM : PREC_CHOICE));
+            body_line(b, "if (%s%s) {", is_and ? "!" : "",
+                      operand(b, right, is_and ? PREC_ATOM : PREC_CHOICE));
         b->level++;
         if (right.null != NULL) {
             body_line(b, "%s = true;", null);
@@ -500,7 +521,8 @@ static struct value logic_statements(struct body *b, const struct expr *expr)
 
 /* ---- case, try ---- */
 
-static struct value when_condition(struct body *b, const struct expr *expr, size_t i, struct value subject)
+static struct value when_condition(struct body *b, const struct expr *expr, size_t i,
+                                   struct value subject)
 {
     const struct expr *when = expr->whens.items[i].when;
     struct value value = lower(b, when);
@@ -509,7 +531,8 @@ static struct value when_condition(struct body *b, const struct expr *expr, size
     struct value equal = compare(b, OP_EQ, expr->subject, subject, when, value);
     if (equal.null == NULL)
         return equal;
-    return loose(arena_printf(b->e->arena, "!%s && %s", null_operand(b, equal.null), operand(b, equal, PREC_COMPARE)),
+    return loose(arena_printf(b->e->arena, "!%s && %s", null_operand(b, equal.null),
+                              operand(b, equal, PREC_COMPARE)),
                  NULL, PREC_AND);
 }
 
@@ -526,7 +549,8 @@ static struct value case_inline(struct body *b, const struct expr *expr)
                             operand(b, then, PREC_TERM));
     }
     struct value otherwise = lower(b, expr->otherwise);
-    return loose(arena_printf(b->e->arena, "%s%s", code, operand(b, otherwise, PREC_TERM)), NULL, PREC_CHOICE);
+    return loose(arena_printf(b->e->arena, "%s%s", code, operand(b, otherwise, PREC_TERM)), NULL,
+                 PREC_CHOICE);
 }
 
 /* t = value, t_null = its null; only what can change. */
@@ -590,7 +614,8 @@ static struct value lower_try(struct body *b, const struct expr *expr)
         return lower(b, expr->left);
     struct emitter *e = b->e;
     const char *name = arena_printf(e->arena, "%s_try_%u", b->name, ++b->tries);
-    struct clause_function *attempt = clause_function(e, b->row, expr->left, name, expr->left->span, NULL);
+    struct clause_function *attempt =
+        clause_function(e, b->row, expr->left, name, expr->left->span, NULL);
     const char *t = new_temporary(b), *null = expr->nullable ? null_name(b, t) : NULL;
     body_line(b, "%s %s = %s;", c_type(e, expr->type), t, c_zero(expr->type));
     if (null != NULL)
@@ -617,7 +642,8 @@ static struct value lower_binary(struct body *b, const struct expr *expr)
     switch (expr->op) {
     case OP_AND:
     case OP_OR:
-        return !expr->nullable && is_inline(expr->right) ? logic_inline(b, expr) : logic_statements(b, expr);
+        return !expr->nullable && is_inline(expr->right) ? logic_inline(b, expr)
+                                                         : logic_statements(b, expr);
     case OP_EQ:
     case OP_NE:
     case OP_LT:
@@ -658,7 +684,9 @@ struct value lower(struct body *b, const struct expr *expr)
     case EXPR_NULL:
         return lower_null(b, expr);
     case EXPR_SYMBOL:
-        return atom(b, arena_printf(b->e->arena, "%u /* %s */", expr->enum_index, expr->type->symbols[expr->enum_index]),
+        return atom(b,
+                    arena_printf(b->e->arena, "%u /* %s */", expr->enum_index,
+                                 expr->type->symbols[expr->enum_index]),
                     NULL);
     case EXPR_PATH:
         return lower_path(b, expr);

@@ -1,4 +1,5 @@
-/* emit_iceberg.c: iceberg/TABLE.json: what creates a table: schema with field ids, partition spec, write order. */
+/* emit_iceberg.c: iceberg/TABLE.json: what creates a table: schema with field ids, partition spec,
+ * write order. */
 #include "emit_artifacts.h"
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@ struct ids {
 
 static json_t *type_json(struct ids *ids, const struct type *type);
 
-/* All fields of one level get their ids first, then what is nested in them, as Iceberg numbers a new table. */
+/* All fields of one level get their ids first, then what is nested in them, as Iceberg numbers a
+ * new table. */
 static json_t *struct_json(struct ids *ids, const struct record_type *record)
 {
     json_t *fields = json_array();
@@ -21,8 +23,9 @@ static json_t *struct_json(struct ids *ids, const struct record_type *record)
     ids->next += (int)record->field_count;
     for (size_t i = 0; i < record->field_count; i++) {
         const struct field *field = &record->fields[i];
-        json_array_append_new(fields, json_pack("{s:i, s:s, s:b, s:o}", "id", first + (int)i, "name", field->name,
-                                                "required", !field->nullable, "type", type_json(ids, field->type)));
+        json_array_append_new(fields, json_pack("{s:i, s:s, s:b, s:o}", "id", first + (int)i,
+                                                "name", field->name, "required", !field->nullable,
+                                                "type", type_json(ids, field->type)));
     }
     return json_pack("{s:s, s:o}", "type", "struct", "fields", fields);
 }
@@ -31,12 +34,14 @@ static json_t *list_json(struct ids *ids, const struct type *type)
 {
     if (type->kind == TYPE_ARRAY) {
         int id = ids->next++;
-        return json_pack("{s:s, s:i, s:b, s:o}", "type", "list", "element-id", id, "element-required",
-                         !type->element_nullable, "element", type_json(ids, type->element));
+        return json_pack("{s:s, s:i, s:b, s:o}", "type", "list", "element-id", id,
+                         "element-required", !type->element_nullable, "element",
+                         type_json(ids, type->element));
     }
     int key = ids->next++, value = ids->next++;
-    return json_pack("{s:s, s:i, s:s, s:i, s:b, s:o}", "type", "map", "key-id", key, "key", "string", "value-id", value,
-                     "value-required", !type->element_nullable, "value", type_json(ids, type->element));
+    return json_pack("{s:s, s:i, s:s, s:i, s:b, s:o}", "type", "map", "key-id", key, "key",
+                     "string", "value-id", value, "value-required", !type->element_nullable,
+                     "value", type_json(ids, type->element));
 }
 
 static json_t *type_json(struct ids *ids, const struct type *type)
@@ -54,7 +59,8 @@ static json_t *type_json(struct ids *ids, const struct type *type)
     case TYPE_FLOAT64:
         return json_string("double");
     case TYPE_DECIMAL:
-        return json_string(arena_printf(ids->program->arena, "decimal(%u, %u)", type->precision, type->scale));
+        return json_string(
+            arena_printf(ids->program->arena, "decimal(%u, %u)", type->precision, type->scale));
     case TYPE_UUID:
         return json_string("uuid");
     case TYPE_BYTES:
@@ -91,11 +97,13 @@ static const char *transform_text(struct program *program, const struct transfor
     if (transform->function.text == NULL)
         return "identity";
     if (transform->has_argument)
-        return arena_printf(program->arena, "%s[%" PRId64 "]", transform->function.text, transform->argument);
+        return arena_printf(program->arena, "%s[%" PRId64 "]", transform->function.text,
+                            transform->argument);
     return transform->function.text;
 }
 
-/* Named after function or column; a name that is taken, by another or by a column, gets the column before it. */
+/* Named after function or column; a name that is taken, by another or by a column, gets the column
+ * before it. */
 static const char *partition_name(struct program *program, const struct sink *sink, size_t i)
 {
     const struct transform *transform = &sink->partition_by->items[i];
@@ -115,9 +123,10 @@ static json_t *partition_spec(struct program *program, const struct sink *sink)
     for (size_t i = 0; sink->partition_by != NULL && i < sink->partition_by->count; i++) {
         const struct transform *transform = &sink->partition_by->items[i];
         json_array_append_new(fields, json_pack("{s:i, s:i, s:s, s:s}", "source-id",
-                                                column_id(sink->from->row, transform->column.text), "field-id",
-                                                FIRST_PARTITION_ID + (int)i, "name", partition_name(program, sink, i),
-                                                "transform", transform_text(program, transform)));
+                                                column_id(sink->from->row, transform->column.text),
+                                                "field-id", FIRST_PARTITION_ID + (int)i, "name",
+                                                partition_name(program, sink, i), "transform",
+                                                transform_text(program, transform)));
     }
     return json_pack("{s:i, s:o}", "spec-id", 0, "fields", fields);
 }
@@ -126,9 +135,9 @@ static json_t *write_order(const struct sink *sink)
 {
     json_t *fields = json_array();
     for (size_t i = 0; i < sink->sort_count; i++)
-        json_array_append_new(fields, json_pack("{s:s, s:i, s:s, s:s}", "transform", "identity", "source-id",
-                                                (int)sink->sort_columns[i] + 1, "direction", "asc", "null-order",
-                                                "nulls-first"));
+        json_array_append_new(fields, json_pack("{s:s, s:i, s:s, s:s}", "transform", "identity",
+                                                "source-id", (int)sink->sort_columns[i] + 1,
+                                                "direction", "asc", "null-order", "nulls-first"));
     return json_pack("{s:i, s:o}", "order-id", sink->sort_count > 0 ? 1 : 0, "fields", fields);
 }
 
@@ -137,10 +146,12 @@ void write_iceberg_table(struct program *program, const struct sink *sink, struc
     struct ids ids = {program, 1};
     json_t *schema = struct_json(&ids, sink->from->row);
     json_object_set_new(schema, "schema-id", json_integer(0));
-    json_t *properties = json_pack(
-        "{s:s, s:s, s:s, s:s}", "format-version", "2", "write.parquet.compression-codec", "zstd",
-        "write.target-file-size-bytes", arena_printf(program->arena, "%" PRId64, sink->target_bytes),
-        "write.metadata.delete-after-commit.enabled", "true");
-    text_json(out, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", sink->target, "schema", schema, "partition-spec",
-                             partition_spec(program, sink), "write-order", write_order(sink), "properties", properties));
+    json_t *properties =
+        json_pack("{s:s, s:s, s:s, s:s}", "format-version", "2", "write.parquet.compression-codec",
+                  "zstd", "write.target-file-size-bytes",
+                  arena_printf(program->arena, "%" PRId64, sink->target_bytes),
+                  "write.metadata.delete-after-commit.enabled", "true");
+    text_json(out, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", sink->target, "schema", schema,
+                             "partition-spec", partition_spec(program, sink), "write-order",
+                             write_order(sink), "properties", properties));
 }

@@ -34,13 +34,15 @@ static double share(struct literal_number percent)
     return value;
 }
 
-static void add_ratio(struct text *out, const struct program *program, const struct slo *slo, const char *window,
-                      double threshold)
+static void add_ratio(struct text *out, const struct program *program, const struct slo *slo,
+                      const char *window, double threshold)
 {
     text_puts(out, "          (1 - sum(rate(pipec_sink_fresh_rows_total");
-    text_printf(out, "{pipeline=\"%s\",sink=\"%s\"}[%s]", program->name, slo->sink->name.text, window);
+    text_printf(out, "{pipeline=\"%s\",sink=\"%s\"}[%s]", program->name, slo->sink->name.text,
+                window);
     text_puts(out, "))\n             / sum(rate(pipec_sink_rows_total");
-    text_printf(out, "{pipeline=\"%s\",sink=\"%s\"}[%s]", program->name, slo->sink->name.text, window);
+    text_printf(out, "{pipeline=\"%s\",sink=\"%s\"}[%s]", program->name, slo->sink->name.text,
+                window);
     text_printf(out, "))) > %.6g\n", threshold);
 }
 
@@ -56,7 +58,8 @@ static void add_quoted(struct text *out, const char *text)
     text_puts(out, "\"");
 }
 
-static void add_alert(struct text *out, const struct program *program, const struct slo *slo, const struct burn *burn)
+static void add_alert(struct text *out, const struct program *program, const struct slo *slo,
+                      const struct burn *burn)
 {
     double allowed = 1 - share(slo->percent);
     double factor = burn->budget * (double)slo->over_ms / (double)burn->long_ms;
@@ -65,14 +68,17 @@ static void add_alert(struct text *out, const struct program *program, const str
     add_ratio(out, program, slo, burn->long_text, threshold < 1 ? threshold : 0.999999);
     text_puts(out, "          and\n");
     add_ratio(out, program, slo, burn->short_text, threshold < 1 ? threshold : 0.999999);
-    text_printf(out, "        labels:\n          severity: %s\n          pipeline: ", burn->severity);
+    text_printf(out,
+                "        labels:\n          severity: %s\n          pipeline: ", burn->severity);
     add_quoted(out, program->name);
     text_puts(out, "\n          sink: ");
     add_quoted(out, slo->sink->name.text);
     text_printf(out,
-                "\n        annotations:\n          summary: \"%g%% of the error budget of sink %s went in %s\"\n"
+                "\n        annotations:\n          summary: \"%g%% of the error budget of sink %s "
+                "went in %s\"\n"
                 "          description: \"rows must be committed within %" PRId64
-                " ms of their oldest record; the share of stale rows is {{ $value | humanizePercentage }}\"\n",
+                " ms of their oldest record; the share of stale rows is {{ $value | "
+                "humanizePercentage }}\"\n",
                 burn->budget * 100, slo->sink->name.text, burn->long_text, slo->within_ms);
 }
 
@@ -80,11 +86,13 @@ void write_alerts(struct program *program, struct text *out)
 {
     if (program->slos.count == 0)
         return;
-    text_printf(out, "# Burn-rate alerts of pipeline %s, one group an slo.\ngroups:\n", program->name);
+    text_printf(out, "# Burn-rate alerts of pipeline %s, one group an slo.\ngroups:\n",
+                program->name);
     for (size_t i = 0; i < program->slos.count; i++) {
         const struct slo *slo = program->slos.items[i];
         text_puts(out, "  - name: ");
-        add_quoted(out, arena_printf(program->arena, "pipec-%s-%s-%zu", program->name, slo->sink->name.text, i + 1));
+        add_quoted(out, arena_printf(program->arena, "pipec-%s-%s-%zu", program->name,
+                                     slo->sink->name.text, i + 1));
         text_puts(out, "\n    rules:\n");
         size_t count = 0;
         for (size_t b = 0; b < sizeof burns / sizeof *burns; b++)
@@ -92,7 +100,8 @@ void write_alerts(struct program *program, struct text *out)
                 add_alert(out, program, slo, &burns[b]);
                 count++;
             }
-        if (count == 0) /* an objective over less than an hour: the shortest alert is all there is */
+        if (count ==
+            0) /* an objective over less than an hour: the shortest alert is all there is */
             add_alert(out, program, slo, &burns[0]);
     }
 }
@@ -105,17 +114,20 @@ struct dashboard {
     int count;
 };
 
-static void add_panel(struct dashboard *dashboard, const char *title, const char *unit, const char *expr,
-                      const char *legend)
+static void add_panel(struct dashboard *dashboard, const char *title, const char *unit,
+                      const char *expr, const char *legend)
 {
     int at = dashboard->count++;
-    json_t *target = json_pack("{s:s, s:s, s:s}", "expr", expr, "legendFormat", legend, "refId", "A");
-    json_t *place = json_pack("{s:i, s:i, s:i, s:i}", "h", 8, "w", 12, "x", at % 2 * 12, "y", at / 2 * 8);
-    json_array_append_new(
-        dashboard->panels,
-        json_pack("{s:i, s:s, s:s, s:o, s:{s:{s:s}, s:[]}, s:[o], s:{s:s, s:s}}", "id", at + 1, "type", "timeseries",
-                  "title", title, "gridPos", place, "fieldConfig", "defaults", "unit", unit, "overrides", "targets",
-                  target, "datasource", "type", "prometheus", "uid", "${datasource}"));
+    json_t *target =
+        json_pack("{s:s, s:s, s:s}", "expr", expr, "legendFormat", legend, "refId", "A");
+    json_t *place =
+        json_pack("{s:i, s:i, s:i, s:i}", "h", 8, "w", 12, "x", at % 2 * 12, "y", at / 2 * 8);
+    json_array_append_new(dashboard->panels,
+                          json_pack("{s:i, s:s, s:s, s:o, s:{s:{s:s}, s:[]}, s:[o], s:{s:s, s:s}}",
+                                    "id", at + 1, "type", "timeseries", "title", title, "gridPos",
+                                    place, "fieldConfig", "defaults", "unit", unit, "overrides",
+                                    "targets", target, "datasource", "type", "prometheus", "uid",
+                                    "${datasource}"));
 }
 
 static const char *selector(struct dashboard *dashboard, const char *format, const char *name)
@@ -128,10 +140,13 @@ static void add_slo_panels(struct dashboard *dashboard)
     struct program *program = dashboard->program;
     for (size_t i = 0; i < program->slos.count; i++) {
         const char *sink = program->slos.items[i]->sink->name.text;
-        const char *labels = arena_printf(program->arena, "{pipeline=\"%s\",sink=\"%s\"}", program->name, sink);
-        add_panel(dashboard, arena_printf(program->arena, "%s: share of fresh rows", sink), "percentunit",
+        const char *labels =
+            arena_printf(program->arena, "{pipeline=\"%s\",sink=\"%s\"}", program->name, sink);
+        add_panel(dashboard, arena_printf(program->arena, "%s: share of fresh rows", sink),
+                  "percentunit",
                   arena_printf(program->arena,
-                               "sum(rate(pipec_sink_fresh_rows_total%s[5m])) / sum(rate(pipec_sink_rows_total%s[5m]))",
+                               "sum(rate(pipec_sink_fresh_rows_total%s[5m])) / "
+                               "sum(rate(pipec_sink_rows_total%s[5m]))",
                                labels, labels),
                   "fresh");
     }
@@ -140,28 +155,43 @@ static void add_slo_panels(struct dashboard *dashboard)
 void write_dashboard(struct program *program, struct text *out)
 {
     struct dashboard dashboard = {program, json_array(), 0};
-    add_panel(&dashboard, "Records read", "rps",
-              selector(&dashboard, "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))", "read"),
-              "{{stream}}");
-    add_panel(&dashboard, "Rows out", "rps",
-              selector(&dashboard, "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))", "out"),
-              "{{stream}}");
-    add_panel(&dashboard, "Rejected, late, too old", "rps",
-              selector(&dashboard,
-                       "sum by (stream, way) (rate(pipec_records_total{pipeline=\"%s\",way=~\"%s\"}[1m]))",
-                       "source_rejected|rejected|select_rejected|window_rejected|late|too_old"),
-              "{{stream}} {{way}}");
+    add_panel(
+        &dashboard, "Records read", "rps",
+        selector(&dashboard,
+                 "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))",
+                 "read"),
+        "{{stream}}");
+    add_panel(
+        &dashboard, "Rows out", "rps",
+        selector(&dashboard,
+                 "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))",
+                 "out"),
+        "{{stream}}");
+    add_panel(
+        &dashboard, "Rejected, late, too old", "rps",
+        selector(
+            &dashboard,
+            "sum by (stream, way) (rate(pipec_records_total{pipeline=\"%s\",way=~\"%s\"}[1m]))",
+            "source_rejected|rejected|select_rejected|window_rejected|late|too_old"),
+        "{{stream}} {{way}}");
     add_panel(&dashboard, "Watermark lag", "s",
-              selector(&dashboard, "max by (source) (pipec_watermark_lag_seconds{pipeline=\"%s\"%s})", ""), "{{source}}");
-    add_panel(&dashboard, "Records behind", "short",
-              selector(&dashboard, "sum by (source) (pipec_source_lag_records{pipeline=\"%s\"%s})", ""), "{{source}}");
+              selector(&dashboard,
+                       "max by (source) (pipec_watermark_lag_seconds{pipeline=\"%s\"%s})", ""),
+              "{{source}}");
+    add_panel(
+        &dashboard, "Records behind", "short",
+        selector(&dashboard, "sum by (source) (pipec_source_lag_records{pipeline=\"%s\"%s})", ""),
+        "{{source}}");
     add_panel(&dashboard, "Rows committed by sink", "rps",
-              selector(&dashboard, "sum by (sink) (rate(pipec_sink_rows_total{pipeline=\"%s\"%s}[1m]))", ""), "{{sink}}");
+              selector(&dashboard,
+                       "sum by (sink) (rate(pipec_sink_rows_total{pipeline=\"%s\"%s}[1m]))", ""),
+              "{{sink}}");
     add_slo_panels(&dashboard);
-    json_t *variable = json_pack("{s:s, s:s, s:s}", "name", "datasource", "type", "datasource", "query", "prometheus");
+    json_t *variable = json_pack("{s:s, s:s, s:s}", "name", "datasource", "type", "datasource",
+                                 "query", "prometheus");
     text_json(out, json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s}, s:{s:[o]}, s:o}", "title",
                              arena_printf(program->arena, "pipec: %s", program->name), "uid",
-                             arena_printf(program->arena, "pipec-%.32s", program->name), "schemaVersion", 39, "refresh",
-                             "10s", "time", "from", "now-1h", "to", "now", "templating", "list", variable, "panels",
-                             dashboard.panels));
+                             arena_printf(program->arena, "pipec-%.32s", program->name),
+                             "schemaVersion", 39, "refresh", "10s", "time", "from", "now-1h", "to",
+                             "now", "templating", "list", variable, "panels", dashboard.panels));
 }

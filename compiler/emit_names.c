@@ -1,4 +1,5 @@
-/* emit_names.c: identifiers of the generated file. Names of a program may be any text; C's may not. */
+/* emit_names.c: identifiers of the generated file. Names of a program may be any text; C's may not.
+ */
 #define _GNU_SOURCE /* vasprintf */
 #include "emit.h"
 
@@ -9,16 +10,18 @@
 
 /* Keywords of C11 and GNU C, and what a header or the compiler may have made a macro of. */
 static const char *const taken[] = {
-    "alignas", "alignof", "asm",     "assert",   "auto",      "bool",         "break",  "case",     "char",
-    "complex", "const",   "continue", "default", "do",        "double",       "else",   "enum",     "errno",
-    "extern",  "false",   "float",   "for",      "goto",      "i386",         "if",     "imaginary", "inline",
-    "int",     "linux",   "long",    "noreturn", "nullptr",   "offsetof",     "register", "restrict", "return",
-    "short",   "signed",  "sizeof",  "static",   "static_assert", "stderr",   "stdin",  "stdout",   "struct",
-    "switch",  "thread_local", "true", "typedef", "typeof",   "union",        "unix",   "unsigned", "void",
-    "volatile", "while",
+    "alignas", "alignof", "asm",      "assert",   "auto",         "bool",          "break",
+    "case",    "char",    "complex",  "const",    "continue",     "default",       "do",
+    "double",  "else",    "enum",     "errno",    "extern",       "false",         "float",
+    "for",     "goto",    "i386",     "if",       "imaginary",    "inline",        "int",
+    "linux",   "long",    "noreturn", "nullptr",  "offsetof",     "register",      "restrict",
+    "return",  "short",   "signed",   "sizeof",   "static",       "static_assert", "stderr",
+    "stdin",   "stdout",  "struct",   "switch",   "thread_local", "true",          "typedef",
+    "typeof",  "union",   "unix",     "unsigned", "void",         "volatile",      "while",
 };
 
-static const char *const taken_tags[] = {"timeval", "timespec", "random_data", "drand48_data", "tm", "sigevent"};
+static const char *const taken_tags[] = {"timeval",      "timespec", "random_data",
+                                         "drand48_data", "tm",       "sigevent"};
 
 static bool in_list(const char *name, const char *const *list, size_t count)
 {
@@ -40,7 +43,8 @@ const char *mangle(struct emitter *e, const char *name)
             out[i] = '_';
         has_lower = has_lower || lower;
     }
-    if (size == 0 || out[0] == '_' || (out[0] >= '0' && out[0] <= '9') || strncmp(out, "pipe_", 5) == 0)
+    if (size == 0 || out[0] == '_' || (out[0] >= '0' && out[0] <= '9') ||
+        strncmp(out, "pipe_", 5) == 0)
         out = arena_printf(e->arena, "c_%s", out);
     /* All capitals may be a macro; a trailing underscore never is one. */
     if (!has_lower || in_list(out, taken, sizeof taken / sizeof *taken))
@@ -109,7 +113,8 @@ static void name_stream(struct emitter *e, const struct stream *stream, ident_li
     names->out = global_name(e, "out_%s", names->ident);
     names->reject = global_name(e, "reject_%s", names->ident);
     names->emit_row = global_name(e, "emit_%s", names->ident);
-    static const char *const reserved[] = {"select", "unnest", "ship", "key", "late", "update", "overflow"};
+    static const char *const reserved[] = {"select", "unnest", "ship",    "key",
+                                           "late",   "update", "overflow"};
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         global_name(e, "%s_%s", reserved[i], names->ident);
 }
@@ -130,7 +135,8 @@ void name_everything(struct emitter *e)
         vec_push(e->arena, &e->sink_functions, global_name(e, "sink_%s", ident));
     }
     for (size_t i = 0; i < e->plan->stages.count; i++)
-        vec_push(e->arena, &e->stages, global_name(e, "STAGE_%s", mangle(e, e->plan->stages.items[i]->name)));
+        vec_push(e->arena, &e->stages,
+                 global_name(e, "STAGE_%s", mangle(e, e->plan->stages.items[i]->name)));
     for (size_t i = 0; i < e->plan->exchanges.count; i++)
         vec_push(e->arena, &e->exchanges,
                  global_name(e, "EXCHANGE_%s", mangle(e, e->plan->exchanges.items[i]->name)));

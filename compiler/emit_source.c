@@ -1,4 +1,5 @@
-/* emit_source.c: the functions that take one record into a stage: from a source, or from an exchange. */
+/* emit_source.c: the functions that take one record into a stage: from a source, or from an
+ * exchange. */
 #include "emit.h"
 
 #include <string.h>
@@ -14,12 +15,14 @@ static const char *refuse_function(struct emitter *e, const struct stream *strea
     emit(e, 1, "struct pipe_counters *count = &task->counters[%s];\n", names->index);
     emit_reject(e, 1, stream, "source_rejected", "reason", "detail");
     emit(e, 1, "return false;");
-    function_end(e, &function,
-                 arena_printf(e->arena,
-                              "static bool %s(struct pipe_task *task, const struct pipe_record *record, const char "
-                              "*reason, const char *detail)",
-                              name),
-                 parameters, 1);
+    function_end(
+        e, &function,
+        arena_printf(
+            e->arena,
+            "static bool %s(struct pipe_task *task, const struct pipe_record *record, const char "
+            "*reason, const char *detail)",
+            name),
+        parameters, 1);
     return name;
 }
 
@@ -31,7 +34,9 @@ static void emit_key_check(struct emitter *e, const char *key, const char *refus
     emit(e, 2, "task->text.size = 0;");
     emit(e, 2, "pipe_buf_printf(&task->text, \"the record's key is %%s, its columns say %%s\",");
     emit(e, 2, "                record->key.data == NULL ? \"absent\"");
-    emit(e, 2, "                                         : pipe_quote(record->key.data, record->key.size).text,");
+    emit(e, 2,
+         "                                         : pipe_quote(record->key.data, "
+         "record->key.size).text,");
     emit(e, 2, "                pipe_quote(key.data, key.size).text);");
     emit(e, 2, "pipe_buf_add_byte(&task->text, '\\0');");
     emit(e, 2, "return %s(task, record, \"key_mismatch\", (const char *)task->text.data);", refuse);
@@ -43,14 +48,16 @@ static const char *microseconds(struct emitter *e, const struct type *type, cons
     return type->kind == TYPE_TIMESTAMP_US ? code : arena_printf(e->arena, "PIPE_MS(%s)", code);
 }
 
-/* Statements that refuse the record if its event time is null or failed; returns the C of the time in its unit. */
+/* Statements that refuse the record if its event time is null or failed; returns the C of the time
+ * in its unit. */
 static const char *emit_event_time_value(struct emitter *e, const struct stream *stream,
                                          const struct clause_function *function, const char *refuse)
 {
     const struct expr *expr = stream->source->event_time;
     struct row_view view = payload_view(e, stream);
-    const char *invalid = arena_printf(e->arena, "return %s(task, record, \"event_time_invalid\", %s);", refuse,
-                                       c_string_z(e, emit_span_text(e, expr->span)));
+    const char *invalid =
+        arena_printf(e->arena, "return %s(task, record, \"event_time_invalid\", %s);", refuse,
+                     c_string_z(e, emit_span_text(e, expr->span)));
     if (expr->kind == EXPR_PATH && expr->root == ROOT_KAFKA_TIME) {
         emit(e, 1, "if (record->kafka_time_ms == PIPE_TIME_MIN)\n    %s", invalid);
         return "record->kafka_time_ms";
@@ -61,7 +68,8 @@ static const char *emit_event_time_value(struct emitter *e, const struct stream 
             emit(e, 1, "if (%s)\n    %s", value.null, invalid);
         return value.code;
     }
-    const char *outs = function->nullable && function->fallible ? "&event_time, &event_time_null" : "&event_time";
+    const char *outs =
+        function->nullable && function->fallible ? "&event_time, &event_time_null" : "&event_time";
     if (!function->nullable && !function->fallible) {
         emit(e, 1, "int64_t event_time = %s;", clause_call(e, function, ""));
     } else {
@@ -76,8 +84,8 @@ static const char *emit_event_time_value(struct emitter *e, const struct stream 
     return "event_time";
 }
 
-static void emit_event_time(struct emitter *e, const struct stream *stream, const struct clause_function *function,
-                            const char *refuse)
+static void emit_event_time(struct emitter *e, const struct stream *stream,
+                            const struct clause_function *function, const char *refuse)
 {
     const struct source_def *source = stream->source;
     const struct row_info *info = names_of(e, stream)->leaves.info;
@@ -100,10 +108,12 @@ static void emit_source_record(struct emitter *e, const struct stream *stream, c
     const struct source_def *source = stream->source;
     struct row_view view = payload_view(e, stream);
     struct clause_function *time = NULL;
-    emit_comment(e, 0, arena_printf(e->arena, "---- a record of source %s ----", stream->name.text));
+    emit_comment(e, 0,
+                 arena_printf(e->arena, "---- a record of source %s ----", stream->name.text));
     emit_blank(e);
     if (source->event_time != NULL && !is_trivial(source->event_time))
-        time = clause_function(e, view, source->event_time, arena_printf(e->arena, "%s_event_time", names->ident),
+        time = clause_function(e, view, source->event_time,
+                               arena_printf(e->arena, "%s_event_time", names->ident),
                                source->event_time->span, NULL);
     const char *key = NULL;
     if (source->is_kafka && source->key_count > 0)
@@ -132,16 +142,23 @@ static void emit_source_record(struct emitter *e, const struct stream *stream, c
     emit(e, 0, "}\n");
 }
 
-static void emit_exchange_record(struct emitter *e, const struct exchange *exchange, const char *name)
+static void emit_exchange_record(struct emitter *e, const struct exchange *exchange,
+                                 const char *name)
 {
     struct stream_names *names = names_of(e, exchange->stream);
-    emit_comment(e, 0, arena_printf(e->arena, "---- a row out of the exchange in front of %s ----", exchange->name));
+    emit_comment(e, 0,
+                 arena_printf(e->arena, "---- a row out of the exchange in front of %s ----",
+                              exchange->name));
     emit_blank(e);
     emit(e, 0, "static bool %s(struct pipe_task *task, struct pipe_record *record)\n{", name);
-    emit(e, 1, "const uint8_t *at = (const uint8_t *)record->payload.data, *end = at + record->payload.size;");
+    emit(e, 1,
+         "const uint8_t *at = (const uint8_t *)record->payload.data, *end = at + "
+         "record->payload.size;");
     emit(e, 1, "struct %s row;\n", names->kept.info->tag);
-    emit(e, 1, "if (!pipe_row_load(&%s, &at, end, &task->arena, &row)) {", row_descriptor(e, names->kept));
-    emit(e, 2, "pipe_fatal(task, \"%%s: a row of the exchange is damaged\", %s);", c_string_z(e, exchange->name));
+    emit(e, 1, "if (!pipe_row_load(&%s, &at, end, &task->arena, &row)) {",
+         row_descriptor(e, names->kept));
+    emit(e, 2, "pipe_fatal(task, \"%%s: a row of the exchange is damaged\", %s);",
+         c_string_z(e, exchange->name));
     emit(e, 2, "return false;");
     emit(e, 1, "}");
     emit(e, 1, "pipe_new_row(task);");
@@ -158,14 +175,16 @@ const char *record_function(struct emitter *e, const struct stage *stage)
 void emit_sources(struct emitter *e)
 {
     struct text *before = emit_to(e, SECTION_SOURCES);
-    e->record_functions = arena_alloc(e->arena, (e->plan->stages.count + 1) * sizeof *e->record_functions);
+    e->record_functions =
+        arena_alloc(e->arena, (e->plan->stages.count + 1) * sizeof *e->record_functions);
     for (size_t i = 0; i < e->plan->stages.count; i++) {
         const struct stage *stage = e->plan->stages.items[i];
         const char *name = global_name(e, "record_%s", mangle(e, stage->name));
         e->record_functions[i] = "NULL";
         if (stage->source != NULL)
             emit_source_record(e, stage->source, name);
-        else if (stage->input->kind == EXCHANGE_ROWS && names_of(e, stage->input->stream)->is_written)
+        else if (stage->input->kind == EXCHANGE_ROWS &&
+                 names_of(e, stage->input->stream)->is_written)
             emit_exchange_record(e, stage->input, name);
         else
             continue;

@@ -3,8 +3,8 @@
  *
  *     push_x (filters) → unnest_x → select_x → keep_x (dedup, window) → out_x (readers, sinks)
  *
- * What a stream does not have is left out. In front of an exchange keep_x is ship_x, and keep_x is called by the stage
- * that reads the exchange.
+ * What a stream does not have is left out. In front of an exchange keep_x is ship_x, and keep_x is
+ * called by the stage that reads the exchange.
  */
 #include "emit.h"
 
@@ -13,20 +13,23 @@
 /* The way of a row inside its stream, as the next function to call. */
 struct path {
     const struct step *unnest, *select, *stateful;
-    struct row_view filtered, unnested, selected; /* in front of unnest, select, the stateful clause */
+    struct row_view filtered, unnested,
+        selected; /* in front of unnest, select, the stateful clause */
     const char *after_filters, *after_unnest, *after_select;
 };
 
 /* ---- rejects ---- */
 
-void emit_reject(struct emitter *e, int level, const struct stream *stream, const char *counter, const char *reason,
-                 const char *detail)
+void emit_reject(struct emitter *e, int level, const struct stream *stream, const char *counter,
+                 const char *reason, const char *detail)
 {
-    const struct stream *to = stream->kind == STREAM_SOURCE ? stream->source->rejects : stream->rejects;
+    const struct stream *to =
+        stream->kind == STREAM_SOURCE ? stream->source->rejects : stream->rejects;
     if (counter != NULL)
         emit(e, level, "count->%s++;", counter);
     if (to == NULL) { /* the checker says that it can't happen */
-        emit(e, level, "pipe_fatal(task, \"%%s: %%s: %%s\", %s, %s, %s);", c_string_z(e, stream->name.text), reason,
+        emit(e, level, "pipe_fatal(task, \"%%s: %%s: %%s\", %s, %s, %s);",
+             c_string_z(e, stream->name.text), reason,
              strcmp(detail, "NULL") == 0 ? "\"\"" : detail);
         return;
     }
@@ -38,12 +41,13 @@ void emit_reject(struct emitter *e, int level, const struct stream *stream, cons
 void emit_failure(struct emitter *e, int level, const struct stream *stream, const char *counter,
                   const struct expr *expr, const char *leave)
 {
-    emit_reject(e, level, stream, counter, "\"expression_failed\"", c_string_z(e, emit_span_text(e, expr->span)));
+    emit_reject(e, level, stream, counter, "\"expression_failed\"",
+                c_string_z(e, emit_span_text(e, expr->span)));
     emit(e, level, "%s", leave);
 }
 
-void emit_overflow_check(struct emitter *e, int level, const struct stream *stream, const char *counter,
-                         const struct expr *expr, const char *leave)
+void emit_overflow_check(struct emitter *e, int level, const struct stream *stream,
+                         const char *counter, const struct expr *expr, const char *leave)
 {
     const char *detail = arena_printf(e->arena, "%s: takes more memory than a record may",
                                       emit_span_text(e, expr->span));
@@ -64,10 +68,11 @@ static void emit_reject_stream(struct emitter *e, const struct stream *stream)
     emit(e, 1, "pipe_reject_fill(&row, record, reason, rule, detail);");
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &row);", names->push);
-    const char *head = arena_printf(e->arena,
-                                    "static void %s(struct pipe_task *task, const struct pipe_record *record, "
-                                    "const char *reason, const char *rule, const char *detail)",
-                                    names->reject);
+    const char *head =
+        arena_printf(e->arena,
+                     "static void %s(struct pipe_task *task, const struct pipe_record *record, "
+                     "const char *reason, const char *rule, const char *detail)",
+                     names->reject);
     function_end(e, &function, head, parameters, 1);
     struct text *before = emit_to(e, SECTION_PROTOTYPES);
     emit(e, 0, "%s;", head);
@@ -88,8 +93,13 @@ static void emit_out(struct emitter *e, const struct stream *stream)
     struct function_text function;
     function_begin(e, &function);
     emit(e, 1, "task->counters[%s].out++;", names->index);
+    if (stream->sinks.count > 0)
+        emit(e, 1, "if (!pipe_discards(task)) {");
     for (size_t i = 0; i < stream->sinks.count; i++)
-        emit(e, 1, "%s(task, record, row);", e->sink_functions.items[sink_index(e, stream->sinks.items[i])]);
+        emit(e, 2, "%s(task, record, row);",
+             e->sink_functions.items[sink_index(e, stream->sinks.items[i])]);
+    if (stream->sinks.count > 0)
+        emit(e, 1, "}");
     for (size_t i = 0; i < count; i++)
         emit(e, 1, "%s(task, record, row);", pushers[i]);
     stream_function_end(e, &function, names->out, names->leaves.info->tag);
@@ -123,8 +133,9 @@ static void emit_filter_end(struct emitter *e, const struct stream *stream, cons
 }
 
 /* One filter in the body of push_x; `function` NULL: the condition is trivial. */
-static void emit_filter(struct emitter *e, const struct stream *stream, const struct step *step, struct row_view view,
-                        const struct clause_function *function, const char *diverted, unsigned number)
+static void emit_filter(struct emitter *e, const struct stream *stream, const struct step *step,
+                        struct row_view view, const struct clause_function *function,
+                        const char *diverted, unsigned number)
 {
     const char *not = step->kind == STEP_DIVERT ? "" : "!";
     if (function == NULL) {
@@ -160,9 +171,11 @@ static void emit_push(struct emitter *e, const struct stream *stream, const char
     const char **diverted = arena_alloc(e->arena, (count + 1) * sizeof *diverted);
     for (size_t i = 0; i < count && is_filter(&stream->steps[i]); i++) {
         const struct step *step = &stream->steps[i];
-        const char *name = arena_printf(e->arena, "%s_%s_%zu", names->ident, step_word(step), i + 1);
+        const char *name =
+            arena_printf(e->arena, "%s_%s_%zu", names->ident, step_word(step), i + 1);
         if (!is_trivial(step->expr))
-            functions[i] = clause_function(e, names->in, step->expr, name, step->clause->span, NULL);
+            functions[i] =
+                clause_function(e, names->in, step->expr, name, step->clause->span, NULL);
         if (step->kind == STEP_DIVERT)
             diverted[i] = row_pusher(e, names->in, step->to);
     }
@@ -171,27 +184,31 @@ static void emit_push(struct emitter *e, const struct stream *stream, const char
     emit(e, 1, "struct pipe_counters *count = &task->counters[%s];\n", names->index);
     emit(e, 1, "count->in++;");
     for (size_t i = 0; i < count && is_filter(&stream->steps[i]); i++)
-        emit_filter(e, stream, &stream->steps[i], names->in, functions[i], diverted[i], (unsigned)i + 1);
+        emit_filter(e, stream, &stream->steps[i], names->in, functions[i], diverted[i],
+                    (unsigned)i + 1);
     emit(e, 1, "count->passed++;");
     emit(e, 1, "%s(task, record, row);", next);
     stream_function_end(e, &function, names->push, names->in.info->tag);
     struct text *before = emit_to(e, SECTION_PROTOTYPES);
     emit(e, 0,
-         "static void %s(struct pipe_task *task, const struct pipe_record *record, const struct %s *row);",
+         "static void %s(struct pipe_task *task, const struct pipe_record *record, const struct %s "
+         "*row);",
          names->push, names->in.info->tag);
     e->out = before;
 }
 
 /* ---- unnest ---- */
 
-static void emit_element(struct emitter *e, const struct step *step, struct row_view to, const struct type *array)
+static void emit_element(struct emitter *e, const struct step *step, struct row_view to,
+                         const struct type *array)
 {
     int32_t value = column_named(to.type, step->unnest_as);
     int32_t index = column_named(to.type, arena_printf(e->arena, "%s_index", step->unnest_as));
     const struct member *member = &to.info->members[value];
     emit(e, 2, "out.%s = items[i]%s;", member->name, array->element_nullable ? ".value" : "");
     if (member->null != NULL)
-        emit(e, 2, "out.%s = %s;", member->null, array->element_nullable ? "items[i].is_null" : "false");
+        emit(e, 2, "out.%s = %s;", member->null,
+             array->element_nullable ? "items[i].is_null" : "false");
     emit(e, 2, "out.%s = (int32_t)i;", to.info->members[index].name);
 }
 
@@ -230,18 +247,21 @@ static void emit_unnest(struct emitter *e, const struct stream *stream, const st
     emit(e, 2, "%s(task, record, &out);", path->after_unnest);
     emit(e, 1, "}");
     function.comment = clause_comment(e, step->clause->span, NULL);
-    stream_function_end(e, &function, arena_printf(e->arena, "unnest_%s", names->ident), from.info->tag);
+    stream_function_end(e, &function, arena_printf(e->arena, "unnest_%s", names->ident),
+                        from.info->tag);
 }
 
 /* ---- select ---- */
 
 /* One output column. */
 static void emit_assign(struct emitter *e, const struct stream *stream, const struct assign *assign,
-                        const struct path *path, size_t column, const struct clause_function *function)
+                        const struct path *path, size_t column,
+                        const struct clause_function *function)
 {
     const struct member *member = &path->selected.info->members[column];
     const char *value = arena_printf(e->arena, "&out.%s", member->name);
-    const char *null = arena_printf(e->arena, "&out.%s", member->null != NULL ? member->null : member->name);
+    const char *null =
+        arena_printf(e->arena, "&out.%s", member->null != NULL ? member->null : member->name);
     if (function == NULL) {
         struct value inline_code = inline_value(e, path->unnested, assign->expr);
         emit(e, 1, "out.%s = %s;", member->name, inline_code.code);
@@ -250,7 +270,8 @@ static void emit_assign(struct emitter *e, const struct stream *stream, const st
         return;
     }
     if (function->fallible) {
-        const char *outs = function->nullable ? arena_printf(e->arena, "%s, %s", value, null) : value;
+        const char *outs =
+            function->nullable ? arena_printf(e->arena, "%s, %s", value, null) : value;
         emit(e, 1, "if (!%s) {", clause_call(e, function, outs));
         emit_failure(e, 2, stream, "select_rejected", assign->expr, "return;");
         emit(e, 1, "}");
@@ -271,9 +292,11 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
     struct clause_function **functions = arena_alloc(e->arena, (count + 1) * sizeof *functions);
     for (size_t i = 0; i < count; i++) {
         const struct assign *assign = &step->assigns.items[i];
-        const char *name = arena_printf(e->arena, "%s_%s", names->ident, path->selected.info->members[i].name);
+        const char *name =
+            arena_printf(e->arena, "%s_%s", names->ident, path->selected.info->members[i].name);
         if (!is_trivial(assign->expr))
-            functions[i] = clause_function(e, path->unnested, assign->expr, name, assign->expr->span, NULL);
+            functions[i] =
+                clause_function(e, path->unnested, assign->expr, name, assign->expr->span, NULL);
     }
     struct function_text function;
     function_begin(e, &function);
@@ -306,7 +329,8 @@ const char *state_index(struct emitter *e, const struct stream *stream)
             const char *index = arena_printf(e->arena, "%zu", i);
             same = same && (first == NULL || strcmp(first, index) == 0);
             first = first == NULL ? index : first;
-            table = arena_printf(e->arena, "%s%s[%s] = %zu", table, *table ? ", " : "", e->stages.items[s], i);
+            table = arena_printf(e->arena, "%s%s[%s] = %zu", table, *table ? ", " : "",
+                                 e->stages.items[s], i);
         }
     }
     const struct stream_names *names = names_of(e, stream);
@@ -344,16 +368,18 @@ void emit_dedup(struct emitter *e, const struct stream *stream, const struct ste
     stream_function_end(e, &function, names->keep, names->kept.info->tag);
 }
 
-static void emit_ship(struct emitter *e, const struct stream *stream, const struct exchange *exchange)
+static void emit_ship(struct emitter *e, const struct stream *stream,
+                      const struct exchange *exchange)
 {
     struct stream_names *names = names_of(e, stream);
     struct function_text function;
     function_begin(e, &function);
     emit(e, 1, "%s(&task->key, row);", names->key);
-    emit(e, 1, "pipe_exchange_row(task, %s, record, &%s, row);", e->exchanges.items[exchange->index],
-         row_descriptor(e, names->kept));
+    emit(e, 1, "pipe_exchange_row(task, %s, record, &%s, row);",
+         e->exchanges.items[exchange->index], row_descriptor(e, names->kept));
     function.comment = arena_printf(e->arena, "Through the exchange: %s.", exchange->reason);
-    stream_function_end(e, &function, arena_printf(e->arena, "ship_%s", names->ident), names->kept.info->tag);
+    stream_function_end(e, &function, arena_printf(e->arena, "ship_%s", names->ident),
+                        names->kept.info->tag);
 }
 
 /* ---- the stream ---- */
@@ -388,9 +414,10 @@ static void name_path(struct emitter *e, const struct stream *stream, struct pat
     path->after_select = path->stateful == NULL ? names->out
                          : ships                ? arena_printf(e->arena, "ship_%s", names->ident)
                                                 : names->keep;
-    path->after_unnest = path->select != NULL ? arena_printf(e->arena, "select_%s", names->ident) : path->after_select;
-    path->after_filters =
-        path->unnest != NULL ? arena_printf(e->arena, "unnest_%s", names->ident) : path->after_unnest;
+    path->after_unnest = path->select != NULL ? arena_printf(e->arena, "select_%s", names->ident)
+                                              : path->after_select;
+    path->after_filters = path->unnest != NULL ? arena_printf(e->arena, "unnest_%s", names->ident)
+                                               : path->after_unnest;
 }
 
 static void emit_stateful(struct emitter *e, const struct stream *stream, const struct step *step,
@@ -411,12 +438,16 @@ static void emit_stateful(struct emitter *e, const struct stream *stream, const 
 static void emit_banner(struct emitter *e, const struct stream *stream)
 {
     const char *place = emit_place(e, stream->span);
-    static const char *const kinds[] = {"source", "stream", "reject stream", "late stream", "diverted stream"};
+    static const char *const kinds[] = {"source", "stream", "reject stream", "late stream",
+                                        "diverted stream"};
     const char *from = "";
     for (size_t i = 0; i < stream->input_count; i++)
-        from = arena_printf(e->arena, "%s%s%s", from, i > 0 ? ", " : " from ", stream->inputs[i]->name.text);
-    emit_comment(e, 0, arena_printf(e->arena, "---- %s %s%s%s%s%s ----", kinds[stream->kind], stream->name.text, from,
-                                    *place ? "  (" : "", place, *place ? ")" : ""));
+        from = arena_printf(e->arena, "%s%s%s", from, i > 0 ? ", " : " from ",
+                            stream->inputs[i]->name.text);
+    emit_comment(e, 0,
+                 arena_printf(e->arena, "---- %s %s%s%s%s%s ----", kinds[stream->kind],
+                              stream->name.text, from, *place ? "  (" : "", place,
+                              *place ? ")" : ""));
     emit_blank(e);
 }
 
@@ -442,7 +473,8 @@ static void emit_stream(struct emitter *e, const struct stream *stream)
         emit_reject_stream(e, stream);
 }
 
-/* Streams that no row can reach (a reject stream where nothing fails) are left out, with all that reads them. */
+/* Streams that no row can reach (a reject stream where nothing fails) are left out, with all that
+ * reads them. */
 void emit_streams(struct emitter *e)
 {
     struct program *program = e->program;

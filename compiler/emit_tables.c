@@ -9,8 +9,9 @@
 static const char *format_name(enum format format)
 {
     static const char *const names[] = {
-        [FORMAT_NONE] = "PIPE_FORMAT_JSON",   [FORMAT_AVRO] = "PIPE_FORMAT_AVRO", [FORMAT_JSON] = "PIPE_FORMAT_JSON",
-        [FORMAT_JSONL] = "PIPE_FORMAT_JSONL", [FORMAT_CSV] = "PIPE_FORMAT_CSV",   [FORMAT_TEXT] = "PIPE_FORMAT_TEXT",
+        [FORMAT_NONE] = "PIPE_FORMAT_JSON",   [FORMAT_AVRO] = "PIPE_FORMAT_AVRO",
+        [FORMAT_JSON] = "PIPE_FORMAT_JSON",   [FORMAT_JSONL] = "PIPE_FORMAT_JSONL",
+        [FORMAT_CSV] = "PIPE_FORMAT_CSV",     [FORMAT_TEXT] = "PIPE_FORMAT_TEXT",
         [FORMAT_BYTES] = "PIPE_FORMAT_BYTES", [FORMAT_PARQUET] = "PIPE_FORMAT_PARQUET",
     };
     return names[format];
@@ -42,23 +43,27 @@ static const char *source_row(struct emitter *e, const struct stream *stream)
     struct arena *arena = e->arena;
     const char *contract = "";
     if (source->contract != NULL)
-        contract = arena_printf(arena, ".contract = &%s,\n", contract_table(e, source->contract, view));
+        contract =
+            arena_printf(arena, ".contract = &%s,\n", contract_table(e, source->contract, view));
     const char *time = "";
     if (stream->has_event_time)
-        time = arena_printf(arena, ".has_event_time = true,\n.ahead = %s,\n", c_duration(e, source->ahead_ms));
+        time = arena_printf(arena, ".has_event_time = true,\n.ahead = %s,\n",
+                            c_duration(e, source->ahead_ms));
     if (stream->has_watermark)
-        time = arena_printf(arena, "%s.has_watermark = true,\n.watermark = %s,\n.idle = %s,\n%s", time,
-                            c_duration(e, source->watermark_ms), c_duration(e, source->idle_ms),
-                            source->idle_advance ? ".idle_advance = true,\n" : "");
-    return arena_printf(arena,
-                        ".name = %s,\n.stream = %s,\n.is_kafka = %s,\n.target = %s,\n.partitions = %u,\n"
-                        ".format = %s,\n%s%s.row = &%s,\n.row_bytes = sizeof(struct %s),\n%s%s.stage = %s,",
-                        c_string_z(e, stream->name.text), names_of(e, stream)->index, c_bool(source->is_kafka),
-                        c_string_z(e, source->is_kafka ? source->topic : source->path),
-                        source->is_kafka ? source->partitions : 0, format_name(source->format),
-                        source->header ? ".header = true,\n" : "", contract, row_descriptor(e, view), view.info->tag,
-                        time, source->drop_tombstones ? ".drop_tombstones = true,\n" : "",
-                        e->stages.items[stage_of_source(e, stream)]);
+        time =
+            arena_printf(arena, "%s.has_watermark = true,\n.watermark = %s,\n.idle = %s,\n%s", time,
+                         c_duration(e, source->watermark_ms), c_duration(e, source->idle_ms),
+                         source->idle_advance ? ".idle_advance = true,\n" : "");
+    return arena_printf(
+        arena,
+        ".name = %s,\n.stream = %s,\n.is_kafka = %s,\n.target = %s,\n.partitions = %u,\n"
+        ".format = %s,\n%s%s.row = &%s,\n.row_bytes = sizeof(struct %s),\n%s%s.stage = %s,",
+        c_string_z(e, stream->name.text), names_of(e, stream)->index, c_bool(source->is_kafka),
+        c_string_z(e, source->is_kafka ? source->topic : source->path),
+        source->is_kafka ? source->partitions : 0, format_name(source->format),
+        source->header ? ".header = true,\n" : "", contract, row_descriptor(e, view),
+        view.info->tag, time, source->drop_tombstones ? ".drop_tombstones = true,\n" : "",
+        e->stages.items[stage_of_source(e, stream)]);
 }
 
 static void emit_source_table(struct emitter *e)
@@ -79,9 +84,11 @@ static const char *stream_inputs(struct emitter *e, const struct stream *stream)
 {
     const char *list = "";
     for (size_t i = 0; i < stream->input_count; i++)
-        list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "", stream->inputs[i]->name.text);
+        list =
+            arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "", stream->inputs[i]->name.text);
     for (size_t i = 0; i < stream->feeders.count; i++)
-        list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "", stream->feeders.items[i]->name.text);
+        list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "",
+                            stream->feeders.items[i]->name.text);
     return list;
 }
 
@@ -90,9 +97,11 @@ static const char *stream_features(struct emitter *e, const struct stream *strea
     bool filters = false, unnest = false, select = false, dedup = false, window = false;
     for (size_t i = 0; i < stream->step_count; i++) {
         const struct step *step = &stream->steps[i];
-        filters = filters || step->kind == STEP_WHERE || step->kind == STEP_REQUIRE || step->kind == STEP_DIVERT;
+        filters = filters || step->kind == STEP_WHERE || step->kind == STEP_REQUIRE ||
+                  step->kind == STEP_DIVERT;
         unnest = unnest || step->kind == STEP_UNNEST;
-        select = select || step->kind == STEP_SELECT || (step->kind == STEP_WINDOW && args_may_fail(step));
+        select = select || step->kind == STEP_SELECT ||
+                 (step->kind == STEP_WINDOW && args_may_fail(step));
         dedup = dedup || step->kind == STEP_DEDUP;
         window = window || step->kind == STEP_WINDOW;
     }
@@ -109,9 +118,9 @@ static void emit_stream_table(struct emitter *e)
     emit(e, 0, "static const struct pipe_stream_def streams[] = {");
     for (size_t i = 0; i < e->program->streams.count; i++) {
         const struct stream *stream = e->program->streams.items[i];
-        emit(e, 1, "[%s] = {.name = %s, .kind = PIPE_STREAM_%s, .inputs = %s%s},", e->streams[i].index,
-             c_string_z(e, stream->name.text), kinds[stream->kind], c_string_z(e, stream_inputs(e, stream)),
-             stream_features(e, stream));
+        emit(e, 1, "[%s] = {.name = %s, .kind = PIPE_STREAM_%s, .inputs = %s%s},",
+             e->streams[i].index, c_string_z(e, stream->name.text), kinds[stream->kind],
+             c_string_z(e, stream_inputs(e, stream)), stream_features(e, stream));
     }
     emit(e, 0, "};\n");
 }
@@ -123,22 +132,30 @@ static const char *window_fields(struct emitter *e, const struct step *step)
     struct arena *arena = e->arena;
     if (step->window == WINDOW_SESSION)
         return arena_printf(arena, ".gap = %s,\n%s", c_duration(e, step->gap_ms),
-                            step->max_ms > 0 ? arena_printf(arena, ".max = %s,\n", c_duration(e, step->max_ms)) : "");
+                            step->max_ms > 0
+                                ? arena_printf(arena, ".max = %s,\n", c_duration(e, step->max_ms))
+                                : "");
     int64_t every = step->window == WINDOW_HOPPING ? step->every_ms : step->size_ms;
-    return arena_printf(arena, ".size = %s,\n.every = %s,\n%s", c_duration(e, step->size_ms), c_duration(e, every),
-                        step->offset_ms != 0 ? arena_printf(arena, ".offset = %s,\n", c_duration(e, step->offset_ms))
-                                             : "");
+    return arena_printf(arena, ".size = %s,\n.every = %s,\n%s", c_duration(e, step->size_ms),
+                        c_duration(e, every),
+                        step->offset_ms != 0
+                            ? arena_printf(arena, ".offset = %s,\n", c_duration(e, step->offset_ms))
+                            : "");
 }
 
 static const char *state_row(struct emitter *e, const struct state *state)
 {
     static const char *const emits[] = {"PIPE_EMIT_CLOSE", "PIPE_EMIT_FINAL", "PIPE_EMIT_UPDATE"};
-    static const char *const phases[] = {"PIPE_PHASE_LOCAL", "PIPE_PHASE_PARTIAL", "PIPE_PHASE_MERGE"};
+    static const char *const phases[] = {"PIPE_PHASE_LOCAL", "PIPE_PHASE_PARTIAL",
+                                         "PIPE_PHASE_MERGE"};
     struct arena *arena = e->arena;
     const struct step *step = state->step;
     const struct stream_names *names = names_of(e, state->stream);
     bool dedup = step->kind == STEP_DEDUP;
-    const char *kind = dedup ? "DEDUP" : step->window == WINDOW_SESSION ? "SESSION" : "WINDOW", *more = "";
+    const char *kind = dedup                            ? "DEDUP"
+                       : step->window == WINDOW_SESSION ? "SESSION"
+                                                        : "WINDOW",
+               *more = "";
     if (state->delay_ms != 0)
         more = arena_printf(arena, ".delay = %s,\n", c_duration(e, state->delay_ms));
     if (state->judge_by_record)
@@ -148,16 +165,19 @@ static const char *state_row(struct emitter *e, const struct state *state)
     } else {
         more = arena_printf(arena, "%s%s", more, window_fields(e, step));
         if (step->lateness_ms != 0)
-            more = arena_printf(arena, "%s.lateness = %s,\n", more, c_duration(e, step->lateness_ms));
+            more =
+                arena_printf(arena, "%s.lateness = %s,\n", more, c_duration(e, step->lateness_ms));
         more = arena_printf(arena, "%s.emit = %s,\n", more, emits[step->emit]);
         if (step->emit == EMIT_UPDATE)
-            more = arena_printf(arena, "%s.emit_every = %s,\n", more, c_duration(e, step->emit_every_ms));
+            more = arena_printf(arena, "%s.emit_every = %s,\n", more,
+                                c_duration(e, step->emit_every_ms));
         if (step->sends_corrections)
             more = arena_printf(arena, "%s.sends_corrections = true,\n", more);
     }
     more = arena_printf(arena, "%s.phase = %s,\n", more, phases[state->phase]);
     if (state->phase != PHASE_LOCAL)
-        more = arena_printf(arena, "%s.exchange = %s,\n", more, e->exchanges.items[state->exchange->index]);
+        more = arena_printf(arena, "%s.exchange = %s,\n", more,
+                            e->exchanges.items[state->exchange->index]);
     if (!dedup && names->accumulator != NULL)
         more = arena_printf(arena, "%s.acc = &%s,\n", more, names->accumulator);
     if (!dedup && names->is_written && state->phase != PHASE_PARTIAL)
@@ -207,17 +227,18 @@ static void emit_stage_table(struct emitter *e)
         const struct stage *stage = e->plan->stages.items[i];
         const char *ident = e->stages.items[i] + strlen("STAGE_");
         const char *fields = arena_printf(
-            e->arena, ".name = %s,\n.source = %d,\n.exchange = %d,\n.record = %s,\n", c_string_z(e, stage->name),
-            stage->source != NULL ? source_index(e, stage->source) : -1,
+            e->arena, ".name = %s,\n.source = %d,\n.exchange = %d,\n.record = %s,\n",
+            c_string_z(e, stage->name), stage->source != NULL ? source_index(e, stage->source) : -1,
             stage->input != NULL ? (int)stage->input->index : -1, record_function(e, stage));
         if (stage->states.count > 0)
-            fields = arena_printf(e->arena, "%s.states = states_of_%s,\n.state_count = %zu,\n", fields, ident,
-                                  stage->states.count);
+            fields = arena_printf(e->arena, "%s.states = states_of_%s,\n.state_count = %zu,\n",
+                                  fields, ident, stage->states.count);
         if (stage->outputs.count > 0)
-            fields = arena_printf(e->arena,
-                                  "%s.exchanges_out = exchanges_of_%s,\n.exchange_delays = delays_of_%s,\n"
-                                  ".exchange_out_count = %zu,\n",
-                                  fields, ident, ident, stage->outputs.count);
+            fields = arena_printf(
+                e->arena,
+                "%s.exchanges_out = exchanges_of_%s,\n.exchange_delays = delays_of_%s,\n"
+                ".exchange_out_count = %zu,\n",
+                fields, ident, ident, stage->outputs.count);
         emit_braced(e, arena_printf(e->arena, "[%s] = ", e->stages.items[i]), fields);
     }
     emit(e, 0, "};\n");
@@ -226,7 +247,8 @@ static void emit_stage_table(struct emitter *e)
     emit(e, 0, "static const struct pipe_exchange_def exchanges[] = {");
     for (size_t i = 0; i < e->plan->exchanges.count; i++) {
         const struct exchange *exchange = e->plan->exchanges.items[i];
-        emit(e, 1, "[%s] = {.name = %s, .partitions = %u, .partials = %s, .to_stage = %s, .reason = %s},",
+        emit(e, 1,
+             "[%s] = {.name = %s, .partitions = %u, .partials = %s, .to_stage = %s, .reason = %s},",
              e->exchanges.items[i], c_string_z(e, exchange->name), exchange->partitions,
              c_bool(exchange->kind == EXCHANGE_PARTIALS), e->stages.items[exchange->to->index],
              c_string_z(e, exchange->reason));
@@ -236,10 +258,12 @@ static void emit_stage_table(struct emitter *e)
 
 /* ---- sinks ---- */
 
-/* Parsing Canonical Form of a schema that schema_derive made: what only says how to read a value goes. */
+/* Parsing Canonical Form of a schema that schema_derive made: what only says how to read a value
+ * goes. */
 static void add_canonical(struct text *out, const json_t *schema)
 {
-    static const char *const kept[] = {"name", "type", "fields", "symbols", "items", "values", "size"};
+    static const char *const kept[] = {"name",  "type",   "fields", "symbols",
+                                       "items", "values", "size"};
     size_t index;
     json_t *element;
     if (json_is_array(schema)) {
@@ -253,8 +277,9 @@ static void add_canonical(struct text *out, const json_t *schema)
         return;
     }
     const json_t *type = json_object_get(schema, "type");
-    bool is_primitive = json_is_object(schema) && json_is_string(type) && json_object_get(schema, "name") == NULL &&
-                        json_object_get(schema, "items") == NULL && json_object_get(schema, "values") == NULL;
+    bool is_primitive =
+        json_is_object(schema) && json_is_string(type) && json_object_get(schema, "name") == NULL &&
+        json_object_get(schema, "items") == NULL && json_object_get(schema, "values") == NULL;
     if (is_primitive) {
         text_printf(out, "\"%s\"", json_string_value(type));
         return;
@@ -285,7 +310,8 @@ static uint64_t derived_fingerprint(const char *schema)
     struct text canonical = {0};
     if (json != NULL)
         add_canonical(&canonical, json);
-    uint64_t fingerprint = avro_fingerprint(canonical.data != NULL ? canonical.data : "", canonical.size);
+    uint64_t fingerprint =
+        avro_fingerprint(canonical.data != NULL ? canonical.data : "", canonical.size);
     text_free(&canonical);
     json_decref(json);
     return fingerprint;
@@ -305,8 +331,10 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
     emit(e, 2, ".format = %s,\n.row = &%s,", format, descriptor);
     if (strcmp(format, "PIPE_FORMAT_AVRO") == 0) {
         const struct schema *schema = sink->contract != NULL ? sink->contract->versions[0] : NULL;
-        const char *text = schema != NULL ? compact_json(e, schema->source->text, schema->source->size)
-                                          : sink->avro_schema != NULL ? sink->avro_schema : "{}";
+        const char *text = schema != NULL
+                               ? compact_json(e, schema->source->text, schema->source->size)
+                           : sink->avro_schema != NULL ? sink->avro_schema
+                                                       : "{}";
         emit(e, 2, ".avro_fingerprint = UINT64_C(0x%016" PRIx64 "),",
              schema != NULL ? schema->fingerprint : derived_fingerprint(text));
         emit(e, 2, ".avro_schema =");
@@ -316,8 +344,10 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
         emit(e, 2, ".exactly_once = true,");
     if (sink->source_key && sink->kind == SINK_KAFKA)
         emit(e, 2, ".source_key = true,");
-    if (sink->kind == SINK_CLICKHOUSE || sink->kind == SINK_ICEBERG || sink->format == FORMAT_PARQUET)
-        emit(e, 2, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", sink->commit_ms, sink->commit_bytes);
+    if (sink->kind == SINK_CLICKHOUSE || sink->kind == SINK_ICEBERG ||
+        sink->format == FORMAT_PARQUET)
+        emit(e, 2, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", sink->commit_ms,
+             sink->commit_bytes);
     emit(e, 1, "},");
 }
 
@@ -345,7 +375,9 @@ static void emit_regexes(struct emitter *e)
     for (size_t i = 0; i < e->regexes.count; i++)
         emit(e, 0, "static struct pipe_regex *%s;", e->regexes.items[i].name);
     emit_blank(e);
-    emit_comment(e, 0, "Compiled once, before the first record; the patterns were checked when this file was made.");
+    emit_comment(e, 0,
+                 "Compiled once, before the first record; the patterns were checked when this file "
+                 "was made.");
     emit(e, 0, "static void start(void)\n{");
     for (size_t i = 0; i < e->regexes.count; i++)
         emit(e, 1, "%s = pipe_regex_compile_str(%s, NULL);", e->regexes.items[i].name,
@@ -391,9 +423,10 @@ static void emit_plan(struct emitter *e, uint32_t traffic_count)
     text_free(&text);
     text_free(&json);
     emit(e, 0, "static const struct pipe_plan plan = {");
-    emit(e, 1, ".abi = PIPE_RUNTIME_ABI,\n.name = %s,\n.hash = \"%016" PRIx64 "\",", c_string_z(e, program->name),
-         e->plan->hash);
-    emit(e, 1, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", program->commit_ms, program->commit_bytes);
+    emit(e, 1, ".abi = PIPE_RUNTIME_ABI,\n.name = %s,\n.hash = \"%016" PRIx64 "\",",
+         c_string_z(e, program->name), e->plan->hash);
+    emit(e, 1, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", program->commit_ms,
+         program->commit_bytes);
     emit(e, 1, ".explain_text = explain_text,\n.plan_json = plan_json,");
     emit_plan_row(e, "source", sources);
     emit_plan_row(e, "stream", program->streams.count);

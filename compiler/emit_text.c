@@ -20,18 +20,21 @@ static void put_indent(struct text *out, size_t columns)
         text_add(out, " ", 1);
 }
 
-/* Where a line that is too long may be broken, as clang-format does it: behind a comma, `&&` or `||`, before `?` or
+/* Where a line that is too long may be broken, as clang-format does it: behind a comma, `&&` or
+ * `||`, before `?` or
  * `:`, outside of literals and as high in the nesting as possible. */
 struct break_point {
     size_t at;     /* of the blank that goes; 0: nowhere */
-    size_t column; /* of the continuation, from the start of the line: behind the innermost open parenthesis */
+    size_t column; /* of the continuation, from the start of the line: behind the innermost open
+                      parenthesis */
 };
 
 static bool may_break(const char *line, size_t i)
 {
     if (line[i] != ' ' || i < 2)
         return false;
-    bool behind = line[i - 1] == ',' || strncmp(line + i - 2, "&&", 2) == 0 || strncmp(line + i - 2, "||", 2) == 0;
+    bool behind = line[i - 1] == ',' || strncmp(line + i - 2, "&&", 2) == 0 ||
+                  strncmp(line + i - 2, "||", 2) == 0;
     return behind || strncmp(line + i, " ? ", 3) == 0 || strncmp(line + i, " : ", 3) == 0;
 }
 
@@ -59,7 +62,8 @@ static struct break_point break_of(const char *line, size_t size, size_t room)
     return best;
 }
 
-/* One line. Continuation lines stand under what their parenthesis encloses, or are indented once more. */
+/* One line. Continuation lines stand under what their parenthesis encloses, or are indented once
+ * more. */
 void text_wrapped(struct text *out, int level, const char *line)
 {
     size_t indent = (size_t)level * EMIT_INDENT, base = indent;
@@ -113,7 +117,8 @@ static void add_comment_text(struct text *out, const char *text)
     for (const char *c = text; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
         text_add(out, byte < 0x20 || byte == 0x7f ? " " : c, 1);
-        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?'))
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') ||
+            (c[0] == '?' && c[1] == '?'))
             text_add(out, " ", 1);
     }
 }
@@ -194,8 +199,9 @@ const char *emit_place(struct emitter *e, struct span span)
 const char *clause_comment(struct emitter *e, struct span span, const char *note)
 {
     const char *place = emit_place(e, span), *text = emit_span_text(e, span);
-    return arena_printf(e->arena, "%s%s%s%s%s%s%s", text, *text != '\0' && *place != '\0' ? " " : "",
-                        *place != '\0' ? "(" : "", place, *place != '\0' ? ")" : "", note != NULL ? ". " : "",
+    return arena_printf(e->arena, "%s%s%s%s%s%s%s", text,
+                        *text != '\0' && *place != '\0' ? " " : "", *place != '\0' ? "(" : "",
+                        place, *place != '\0' ? ")" : "", note != NULL ? ". " : "",
                         note != NULL ? note : "");
 }
 
@@ -239,7 +245,8 @@ const char *c_str(struct emitter *e, const char *bytes, size_t size_bytes)
     return arena_printf(e->arena, "PIPE_STR(%s)", c_string(e, bytes, size_bytes));
 }
 
-/* The size of the next piece of a long literal: up to a line end, or about a line, never inside a character. */
+/* The size of the next piece of a long literal: up to a line end, or about a line, never inside a
+ * character. */
 static size_t piece_size(const char *text, size_t room)
 {
     const char *end = strchr(text, '\n');
@@ -284,7 +291,10 @@ const char *c_duration(struct emitter *e, int64_t ms)
     static const struct {
         const char *macro;
         int64_t ms;
-    } units[] = {{"PIPE_DAYS", 86400000}, {"PIPE_HOURS", 3600000}, {"PIPE_MINUTES", 60000}, {"PIPE_SECONDS", 1000}};
+    } units[] = {{"PIPE_DAYS", 86400000},
+                 {"PIPE_HOURS", 3600000},
+                 {"PIPE_MINUTES", 60000},
+                 {"PIPE_SECONDS", 1000}};
     if (ms == 0)
         return "0";
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)

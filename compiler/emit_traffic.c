@@ -14,8 +14,8 @@ static const struct clause *clause_of(const struct statement *statement, enum cl
 }
 
 /* The column and field indexes of a path; *field is the last one. */
-static const char *path_indexes(struct emitter *e, const struct record_type *row, const name_list *path,
-                                const struct field **field)
+static const char *path_indexes(struct emitter *e, const struct record_type *row,
+                                const name_list *path, const struct field **field)
 {
     const char *list = "";
     for (size_t i = 0; i < path->count; i++) {
@@ -65,7 +65,8 @@ static void add_constant(struct text *out, const struct constant *constant, cons
         add_json_string(out, constant->text, constant->text_bytes);
         break;
     case CONST_DURATION:
-        text_printf(out, "%" PRId64, constant->duration_ms * (type->kind == TYPE_TIMESTAMP_US ? 1000 : 1));
+        text_printf(out, "%" PRId64,
+                    constant->duration_ms * (type->kind == TYPE_TIMESTAMP_US ? 1000 : 1));
         break;
     case CONST_SIZE:
         text_printf(out, "%" PRId64, constant->size_bytes);
@@ -83,7 +84,8 @@ static void add_constant(struct text *out, const struct constant *constant, cons
             text_puts(out, i == 0 ? "{" : ",");
             add_json_string(out, name, strlen(name));
             text_puts(out, ":");
-            add_constant(out, constant->items.items[i], column >= 0 ? type->record->fields[column].type : type->element);
+            add_constant(out, constant->items.items[i],
+                         column >= 0 ? type->record->fields[column].type : type->element);
         }
         text_puts(out, constant->items.count == 0 ? "{}" : "}");
         break;
@@ -97,7 +99,8 @@ static void add_constant(struct text *out, const struct constant *constant, cons
     }
 }
 
-static const char *constant_json(struct emitter *e, const struct constant *constant, const struct type *type)
+static const char *constant_json(struct emitter *e, const struct constant *constant,
+                                 const struct type *type)
 {
     struct text text = {0};
     add_constant(&text, constant, type);
@@ -115,7 +118,8 @@ static int64_t at_scale(const struct constant *constant, unsigned scale)
     return (int64_t)(constant->negative ? -value : value);
 }
 
-static const char *range(struct emitter *e, const struct generator *generator, const struct type *type)
+static const char *range(struct emitter *e, const struct generator *generator,
+                         const struct type *type)
 {
     unsigned scale = type->kind == TYPE_DECIMAL ? type->scale : 0, float_scale = 0;
     if (type_is_float(type)) {
@@ -123,17 +127,19 @@ static const char *range(struct emitter *e, const struct generator *generator, c
         unsigned high = generator->high->number.is_decimal ? generator->high->number.scale : 0;
         scale = float_scale = low > high ? low : high;
     }
-    int64_t low = generator->low->kind == CONST_DURATION ? generator->low->duration_ms : at_scale(generator->low, scale);
-    int64_t high =
-        generator->high->kind == CONST_DURATION ? generator->high->duration_ms : at_scale(generator->high, scale);
-    return arena_printf(e->arena, ", .low = %s, .high = %s, .scale = %u", c_int64(e, low), c_int64(e, high),
-                        float_scale);
+    int64_t low = generator->low->kind == CONST_DURATION ? generator->low->duration_ms
+                                                         : at_scale(generator->low, scale);
+    int64_t high = generator->high->kind == CONST_DURATION ? generator->high->duration_ms
+                                                           : at_scale(generator->high, scale);
+    return arena_printf(e->arena, ", .low = %s, .high = %s, .scale = %u", c_int64(e, low),
+                        c_int64(e, high), float_scale);
 }
 
-static const char *picks(struct emitter *e, const struct generator *generator, const struct type *type,
-                         const char *name)
+static const char *picks(struct emitter *e, const struct generator *generator,
+                         const struct type *type, const char *name)
 {
-    const char *values = global_name(e, "%s_values", name), *weights = global_name(e, "%s_weights", name);
+    const char *values = global_name(e, "%s_values", name),
+               *weights = global_name(e, "%s_weights", name);
     const char *list = "";
     emit(e, 0, "static const char *const %s[] = {", values);
     for (size_t i = 0; i < generator->picks.count; i++) {
@@ -143,32 +149,36 @@ static const char *picks(struct emitter *e, const struct generator *generator, c
     }
     emit(e, 0, "};");
     emit(e, 0, "static const int64_t %s[] = {%s};", weights, list);
-    return arena_printf(e->arena, ", .picks = %s, .weights = %s, .pick_count = %zu", values, weights,
-                        generator->picks.count);
+    return arena_printf(e->arena, ", .picks = %s, .weights = %s, .pick_count = %zu", values,
+                        weights, generator->picks.count);
 }
 
-static const char *field_row(struct emitter *e, const struct clause *clause, const struct record_type *row,
-                             const char *ident)
+static const char *field_row(struct emitter *e, const struct clause *clause,
+                             const struct record_type *row, const char *ident)
 {
     static const char *const kinds[] = {"UNIQUE", "SESSION", "UNIFORM", "PICK", "TEXT"};
     const struct generator *generator = clause->generator;
     const struct field *field = NULL;
     const char *path = path_indexes(e, row, &clause->path, &field), *more = "";
     if (generator->kind == GEN_UNIFORM || generator->kind == GEN_TEXT)
-        more = range(e, generator, generator->kind == GEN_TEXT ? type_simple(TYPE_INT64) : field->type);
+        more = range(e, generator,
+                     generator->kind == GEN_TEXT ? type_simple(TYPE_INT64) : field->type);
     else if (generator->kind == GEN_PICK)
-        more = picks(e, generator, field->type, arena_printf(e->arena, "%s_%s", ident, mangle(e, field->name)));
+        more = picks(e, generator, field->type,
+                     arena_printf(e->arena, "%s_%s", ident, mangle(e, field->name)));
     if (generator->has_null)
-        more = arena_printf(e->arena, "%s, .null_ppm = %s", more, percent_ppm(e, generator->null_percent));
+        more = arena_printf(e->arena, "%s, .null_ppm = %s", more,
+                            percent_ppm(e, generator->null_percent));
     if (generator->per_session)
         more = arena_printf(e->arena, "%s, .per_session = true", more);
-    return arena_printf(e->arena, "{.kind = PIPE_GEN_%s, .path = %s%s}, /* %s */", kinds[generator->kind], path, more,
+    return arena_printf(e->arena, "{.kind = PIPE_GEN_%s, .path = %s%s}, /* %s */",
+                        kinds[generator->kind], path, more,
                         emit_span_text(e, clause->path.items[0].span));
 }
 
 /* Rows of a table are made first: making one may write tables that it refers to. */
-static size_t emit_fields(struct emitter *e, const struct statement *statement, const struct record_type *row,
-                          const char *ident)
+static size_t emit_fields(struct emitter *e, const struct statement *statement,
+                          const struct record_type *row, const char *ident)
 {
     VEC(const char *) rows = {0};
     for (size_t i = 0; i < statement->clauses.count; i++)
@@ -216,8 +226,11 @@ static size_t emit_steps(struct emitter *e, const struct clause *clause, const c
         const char *list = "";
         for (size_t t = 0; t < step->targets.count; t++) {
             const struct step_target *target = &step->targets.items[t];
-            int32_t to = target->is_end ? -1 : (int32_t)state_of(e, &states, target->text, target->text_bytes);
-            list = arena_printf(e->arena, "%s%s{%d, %s}", list, t > 0 ? ", " : "", to, c_int64(e, target->weight));
+            int32_t to = target->is_end
+                             ? -1
+                             : (int32_t)state_of(e, &states, target->text, target->text_bytes);
+            list = arena_printf(e->arena, "%s%s{%d, %s}", list, t > 0 ? ", " : "", to,
+                                c_int64(e, target->weight));
         }
         vec_push(e->arena, &lists, list);
     }
@@ -227,8 +240,8 @@ static size_t emit_steps(struct emitter *e, const struct clause *clause, const c
         if (states.items[i].step == NULL || states.items[i].step->targets.count == 0)
             emit(e, 1, "{%s, NULL, 0},", value);
         else
-            emit(e, 1, "{%s, (const struct pipe_traffic_target[]){%s}, %zu},", value, lists.items[i],
-                 states.items[i].step->targets.count);
+            emit(e, 1, "{%s, (const struct pipe_traffic_target[]){%s}, %zu},", value,
+                 lists.items[i], states.items[i].step->targets.count);
     }
     emit(e, 0, "};\n");
     return states.count;
@@ -236,10 +249,11 @@ static size_t emit_steps(struct emitter *e, const struct clause *clause, const c
 
 /* ---- faults ---- */
 
-static size_t emit_faults(struct emitter *e, const struct statement *statement, const struct record_type *row,
-                          const char *ident)
+static size_t emit_faults(struct emitter *e, const struct statement *statement,
+                          const struct record_type *row, const char *ident)
 {
-    static const char *const kinds[] = {"DUPLICATE", "OUT_OF_ORDER", "LATE", "AHEAD", "VALUE", "POISON"};
+    static const char *const kinds[] = {"DUPLICATE", "OUT_OF_ORDER", "LATE",
+                                        "AHEAD",     "VALUE",        "POISON"};
     size_t count = 0;
     for (size_t i = 0; i < statement->clauses.count; i++) {
         const struct clause *clause = &statement->clauses.items[i];
@@ -250,15 +264,16 @@ static size_t emit_faults(struct emitter *e, const struct statement *statement, 
         const struct fault *fault = clause->fault;
         const char *more = "";
         if (fault->low_ms != 0 || fault->high_ms != 0)
-            more = arena_printf(e->arena, ", .low_ms = %s, .high_ms = %s", c_int64(e, fault->low_ms),
-                                c_int64(e, fault->high_ms));
+            more = arena_printf(e->arena, ", .low_ms = %s, .high_ms = %s",
+                                c_int64(e, fault->low_ms), c_int64(e, fault->high_ms));
         if (fault->kind == FAULT_VALUE) {
             const struct field *field = NULL;
             const char *path = path_indexes(e, row, &fault->path, &field);
             more = arena_printf(e->arena, ", .path = %s, .value_json = %s", path,
                                 constant_json(e, fault->value, field->type));
         }
-        emit(e, 1, "{.kind = PIPE_FAULT_%s, .ppm = %s%s},", kinds[fault->kind], percent_ppm(e, fault->percent), more);
+        emit(e, 1, "{.kind = PIPE_FAULT_%s, .ppm = %s%s},", kinds[fault->kind],
+             percent_ppm(e, fault->percent), more);
     }
     if (count > 0)
         emit(e, 0, "};\n");
@@ -282,37 +297,44 @@ static const char *traffic_row(struct emitter *e, const struct traffic *traffic)
     const struct source_def *source = traffic->source->source;
     const struct record_type *row = source->payload;
     const char *ident = global_name(e, "traffic_%s", mangle(e, traffic->name.text)), *text = "";
-    emit_comment(e, 0, arena_printf(arena, "---- traffic %s into %s ----", traffic->name.text,
-                                    traffic->source->name.text));
+    emit_comment(e, 0,
+                 arena_printf(arena, "---- traffic %s into %s ----", traffic->name.text,
+                              traffic->source->name.text));
     emit_blank(e);
     const struct clause *session = clause_of(statement, CLAUSE_TRAFFIC_SESSION);
     const struct clause *steps = clause_of(statement, CLAUSE_STEPS);
     size_t fields = emit_fields(e, statement, row, ident), step_count = emit_steps(e, steps, ident);
     size_t faults = emit_faults(e, statement, row, ident);
     if (session != NULL)
-        text = arena_printf(arena,
-                            ".has_sessions = true,\n.session_low_ms = %s,\n.session_high_ms = %s,\n.pause_low_ms = "
-                            "%s,\n.pause_high_ms = %s,\n",
-                            c_int64(e, session->low_ms), c_int64(e, session->high_ms), c_int64(e, session->pause_low_ms),
-                            c_int64(e, session->pause_high_ms));
+        text = arena_printf(
+            arena,
+            ".has_sessions = true,\n.session_low_ms = %s,\n.session_high_ms = %s,\n.pause_low_ms = "
+            "%s,\n.pause_high_ms = %s,\n",
+            c_int64(e, session->low_ms), c_int64(e, session->high_ms),
+            c_int64(e, session->pause_low_ms), c_int64(e, session->pause_high_ms));
     text = arena_printf(arena, "%s.steps_column = %d,\n", text,
                         steps != NULL ? column_named(row, steps->name.text) : -1);
     if (step_count > 0)
-        text = arena_printf(arena, "%s.steps = %s_steps,\n.step_count = %zu,\n", text, ident, step_count);
+        text = arena_printf(arena, "%s.steps = %s_steps,\n.step_count = %zu,\n", text, ident,
+                            step_count);
     if (fields > 0)
-        text = arena_printf(arena, "%s.fields = %s_fields,\n.field_count = %zu,\n", text, ident, fields);
+        text = arena_printf(arena, "%s.fields = %s_fields,\n.field_count = %zu,\n", text, ident,
+                            fields);
     if (faults > 0)
-        text = arena_printf(arena, "%s.faults = %s_faults,\n.fault_count = %zu,\n", text, ident, faults);
+        text = arena_printf(arena, "%s.faults = %s_faults,\n.fault_count = %zu,\n", text, ident,
+                            faults);
     if (source->key_count > 0) {
         const char *keys = "";
         for (size_t i = 0; i < source->key_count; i++)
             keys = arena_printf(arena, "%s%s%u", keys, i > 0 ? ", " : "", source->key_columns[i]);
-        text = arena_printf(arena, "%s.key_columns = (const uint32_t[]){%s},\n.key_count = %zu,\n", text, keys,
-                            source->key_count);
+        text = arena_printf(arena, "%s.key_columns = (const uint32_t[]){%s},\n.key_count = %zu,\n",
+                            text, keys, source->key_count);
     }
-    uint32_t time = source->event_time != NULL && !source->event_time_added ? source->event_time_column : UINT32_MAX;
-    return arena_printf(arena, ".name = %s,\n.source = %u,\n%s.event_time_column = %s,", c_string_z(e, traffic->name.text),
-                        source_number(e, traffic->source), text,
+    uint32_t time = source->event_time != NULL && !source->event_time_added
+                        ? source->event_time_column
+                        : UINT32_MAX;
+    return arena_printf(arena, ".name = %s,\n.source = %u,\n%s.event_time_column = %s,",
+                        c_string_z(e, traffic->name.text), source_number(e, traffic->source), text,
                         time == UINT32_MAX ? "UINT32_MAX" : arena_printf(arena, "%u", time));
 }
 

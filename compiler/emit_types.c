@@ -85,7 +85,8 @@ const char *c_type(struct emitter *e, const struct type *type)
     case TYPE_ENUM:
         return "uint32_t";
     case TYPE_RECORD:
-        return arena_printf(e->arena, "struct %s", row_info_of(e, type->record, type->record->name)->tag);
+        return arena_printf(e->arena, "struct %s",
+                            row_info_of(e, type->record, type->record->name)->tag);
     case TYPE_ARRAY:
         return "struct pipe_array";
     case TYPE_MAP:
@@ -133,10 +134,18 @@ const char *c_zero(const struct type *type)
 static const char *type_word(struct emitter *e, const struct type *type)
 {
     static const char *const words[] = {
-        [TYPE_BOOL] = "bool",         [TYPE_INT32] = "int32",       [TYPE_INT64] = "int64",
-        [TYPE_FLOAT32] = "float32",   [TYPE_FLOAT64] = "float64",   [TYPE_STRING] = "string",
-        [TYPE_UUID] = "uuid",         [TYPE_DATE] = "date",         [TYPE_TIMESTAMP_MS] = "timestamp_ms",
-        [TYPE_DURATION] = "duration", [TYPE_BYTES] = "bytes",       [TYPE_TIMESTAMP_US] = "timestamp_us",
+        [TYPE_BOOL] = "bool",
+        [TYPE_INT32] = "int32",
+        [TYPE_INT64] = "int64",
+        [TYPE_FLOAT32] = "float32",
+        [TYPE_FLOAT64] = "float64",
+        [TYPE_STRING] = "string",
+        [TYPE_UUID] = "uuid",
+        [TYPE_DATE] = "date",
+        [TYPE_TIMESTAMP_MS] = "timestamp_ms",
+        [TYPE_DURATION] = "duration",
+        [TYPE_BYTES] = "bytes",
+        [TYPE_TIMESTAMP_US] = "timestamp_us",
         [TYPE_MAP] = "map",
     };
     switch (type->kind) {
@@ -151,7 +160,8 @@ static const char *type_word(struct emitter *e, const struct type *type)
     case TYPE_MAP:
         return arena_printf(e->arena, "map_of_%s", type_word(e, type->element));
     case TYPE_BYTES:
-        return type->fixed_bytes > 0 ? arena_printf(e->arena, "fixed_%u", type->fixed_bytes) : "bytes";
+        return type->fixed_bytes > 0 ? arena_printf(e->arena, "fixed_%u", type->fixed_bytes)
+                                     : "bytes";
     case TYPE_STRING:
         return type->is_json ? "json" : "string";
     case TYPE_BOOL:
@@ -247,8 +257,9 @@ const char *item_type(struct emitter *e, const struct type *container)
             types_match(item->element, element, false))
             return arena_printf(e->arena, "struct %s", item->tag);
     }
-    const char *tag = arena_printf(e->arena, "%s%s_%s", container->element_nullable ? "nullable_" : "",
-                                   type_word(e, element), is_map ? "entry" : "item");
+    const char *tag =
+        arena_printf(e->arena, "%s%s_%s", container->element_nullable ? "nullable_" : "",
+                     type_word(e, element), is_map ? "entry" : "item");
     tag = unique_in(e, &e->tags, tag);
     vec_push(e->arena, &e->items,
              ((struct item_info){element, container->element_nullable, is_map, tag}));
@@ -269,13 +280,25 @@ const char *item_type(struct emitter *e, const struct type *container)
 static const char *kind_name(const struct type *type)
 {
     static const char *const names[] = {
-        [TYPE_POISON] = "PIPE_STRING",     [TYPE_NULL] = "PIPE_STRING",       [TYPE_BOOL] = "PIPE_BOOL",
-        [TYPE_INT32] = "PIPE_INT32",       [TYPE_INT64] = "PIPE_INT64",       [TYPE_FLOAT32] = "PIPE_FLOAT32",
-        [TYPE_FLOAT64] = "PIPE_FLOAT64",   [TYPE_DECIMAL] = "PIPE_DECIMAL",   [TYPE_STRING] = "PIPE_STRING",
-        [TYPE_UUID] = "PIPE_UUID",         [TYPE_ENUM] = "PIPE_ENUM",         [TYPE_BYTES] = "PIPE_BYTES",
-        [TYPE_DATE] = "PIPE_DATE",         [TYPE_TIMESTAMP_MS] = "PIPE_TIMESTAMP_MS",
-        [TYPE_TIMESTAMP_US] = "PIPE_TIMESTAMP_US", [TYPE_DURATION] = "PIPE_DURATION",
-        [TYPE_RECORD] = "PIPE_RECORD",     [TYPE_ARRAY] = "PIPE_ARRAY",       [TYPE_MAP] = "PIPE_MAP",
+        [TYPE_POISON] = "PIPE_STRING",
+        [TYPE_NULL] = "PIPE_STRING",
+        [TYPE_BOOL] = "PIPE_BOOL",
+        [TYPE_INT32] = "PIPE_INT32",
+        [TYPE_INT64] = "PIPE_INT64",
+        [TYPE_FLOAT32] = "PIPE_FLOAT32",
+        [TYPE_FLOAT64] = "PIPE_FLOAT64",
+        [TYPE_DECIMAL] = "PIPE_DECIMAL",
+        [TYPE_STRING] = "PIPE_STRING",
+        [TYPE_UUID] = "PIPE_UUID",
+        [TYPE_ENUM] = "PIPE_ENUM",
+        [TYPE_BYTES] = "PIPE_BYTES",
+        [TYPE_DATE] = "PIPE_DATE",
+        [TYPE_TIMESTAMP_MS] = "PIPE_TIMESTAMP_MS",
+        [TYPE_TIMESTAMP_US] = "PIPE_TIMESTAMP_US",
+        [TYPE_DURATION] = "PIPE_DURATION",
+        [TYPE_RECORD] = "PIPE_RECORD",
+        [TYPE_ARRAY] = "PIPE_ARRAY",
+        [TYPE_MAP] = "PIPE_MAP",
     };
     return names[type->kind];
 }
@@ -291,28 +314,32 @@ static const char *type_details(struct emitter *e, const struct type *type)
     struct arena *arena = e->arena;
     switch (type->kind) {
     case TYPE_DECIMAL:
-        return arena_printf(arena, ", .precision = %u, .scale = %u, .fixed_bytes = %u", type->precision,
-                            type->scale, type->fixed_bytes);
+        return arena_printf(arena, ", .precision = %u, .scale = %u, .fixed_bytes = %u",
+                            type->precision, type->scale, type->fixed_bytes);
     case TYPE_STRING:
         return type->is_json ? ", .is_json = true" : "";
     case TYPE_BYTES:
-        return type->fixed_bytes > 0 ? arena_printf(arena, ", .fixed_bytes = %u", type->fixed_bytes) : "";
+        return type->fixed_bytes > 0 ? arena_printf(arena, ", .fixed_bytes = %u", type->fixed_bytes)
+                                     : "";
     case TYPE_RECORD:
-        return arena_printf(arena, ", .record = &%s", row_descriptor(e, nested_view(e, type->record)));
+        return arena_printf(arena, ", .record = &%s",
+                            row_descriptor(e, nested_view(e, type->record)));
     case TYPE_ARRAY:
     case TYPE_MAP:
-        return arena_printf(arena,
-                            ", .element = &%s, .element_nullable = %s, .element_bytes = sizeof(%s), "
-                            ".element_null_first = %s",
-                            type_descriptor(e, type->element), c_bool(type->element_nullable),
-                            item_type(e, type), c_bool(type->element_null_first));
+        return arena_printf(
+            arena,
+            ", .element = &%s, .element_nullable = %s, .element_bytes = sizeof(%s), "
+            ".element_null_first = %s",
+            type_descriptor(e, type->element), c_bool(type->element_nullable), item_type(e, type),
+            c_bool(type->element_null_first));
     case TYPE_ENUM: {
         const char *symbols = global_name(e, "symbols_%s", type_word(e, type));
         emit(e, 0, "\nstatic const char *const %s[] = {", symbols);
         for (size_t i = 0; i < type->symbol_count; i++)
             emit(e, 1, "%s,", c_string_z(e, type->symbols[i]));
         emit(e, 0, "};");
-        return arena_printf(arena, ", .symbols = %s, .symbol_count = %zu", symbols, type->symbol_count);
+        return arena_printf(arena, ", .symbols = %s, .symbol_count = %zu", symbols,
+                            type->symbol_count);
     }
     case TYPE_BOOL:
     case TYPE_INT32:
@@ -339,7 +366,8 @@ const char *type_descriptor(struct emitter *e, const struct type *type)
     struct text *before = emit_to(e, SECTION_DESCRIPTORS);
     const char *details = type_details(e, type);
     const char *name = global_name(e, "type_%s", type_word(e, type));
-    emit(e, 0, "static const struct pipe_type %s = {.kind = %s%s};", name, kind_name(type), details);
+    emit(e, 0, "static const struct pipe_type %s = {.kind = %s%s};", name, kind_name(type),
+         details);
     vec_push(e->arena, &e->types, ((struct type_descriptor){type, false, name}));
     e->out = before;
     return name;
@@ -351,8 +379,8 @@ static void write_column(struct emitter *e, struct row_view view, size_t i, cons
     const struct member *member = &view.info->members[i];
     const char *more = "PIPE_NOT_NULL";
     if (field->nullable)
-        more = arena_printf(e->arena, "offsetof(struct %s, %s), .null_first = %s", view.info->tag, member->null,
-                            c_bool(field->null_first));
+        more = arena_printf(e->arena, "offsetof(struct %s, %s), .null_first = %s", view.info->tag,
+                            member->null, c_bool(field->null_first));
     if (field->has_default) {
         char *json = json_dumps(field->default_value, JSON_ENCODE_ANY | JSON_COMPACT);
         if (json == NULL)
@@ -361,8 +389,8 @@ static void write_column(struct emitter *e, struct row_view view, size_t i, cons
                             c_string_z(e, json));
         free(json);
     }
-    emit(e, 1, "{%s, &%s, offsetof(struct %s, %s), .null_offset = %s},", c_string_z(e, field->name), type,
-         view.info->tag, member->name, more);
+    emit(e, 1, "{%s, &%s, offsetof(struct %s, %s), .null_offset = %s},", c_string_z(e, field->name),
+         type, view.info->tag, member->name, more);
 }
 
 static bool same_view(struct row_view a, struct row_view b)
@@ -398,7 +426,8 @@ const char *row_descriptor(struct emitter *e, struct row_view view)
             write_column(e, view, i, types[i]);
         emit(e, 0, "};");
     }
-    emit(e, 0, "static const struct pipe_row_type %s = {%s, %s, %zu, sizeof(struct %s)};\n", name, c_string_z(e, view.type->name != NULL ? view.type->name : view.info->tag), columns,
+    emit(e, 0, "static const struct pipe_row_type %s = {%s, %s, %zu, sizeof(struct %s)};\n", name,
+         c_string_z(e, view.type->name != NULL ? view.type->name : view.info->tag), columns,
          view.type->field_count, view.info->tag);
     vec_push(e->arena, &e->views, ((struct view_descriptor){view, name}));
     e->out = before;
@@ -412,8 +441,8 @@ const char *column_null(struct row_view view, uint32_t column)
     return view.type->fields[column].nullable ? view.info->members[column].null : NULL;
 }
 
-void emit_column_copy(struct emitter *e, int level, struct row_view from, uint32_t from_column, struct row_view to,
-                      uint32_t to_column)
+void emit_column_copy(struct emitter *e, int level, struct row_view from, uint32_t from_column,
+                      struct row_view to, uint32_t to_column)
 {
     const struct member *source = &from.info->members[from_column];
     const struct member *target = &to.info->members[to_column];

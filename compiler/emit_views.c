@@ -1,9 +1,11 @@
-/* emit_views.c: in which struct the rows of each stream are kept, and how one struct becomes another. */
+/* emit_views.c: in which struct the rows of each stream are kept, and how one struct becomes
+ * another. */
 #include "emit.h"
 
 #include <string.h>
 
-/* Rows of `type` can be kept in `info`: the same columns, with a flag wherever there may be a null. */
+/* Rows of `type` can be kept in `info`: the same columns, with a flag wherever there may be a null.
+ */
 static bool can_keep(const struct row_info *info, const struct record_type *type)
 {
     if (info->type->field_count != type->field_count)
@@ -17,16 +19,16 @@ static bool can_keep(const struct row_info *info, const struct record_type *type
     return true;
 }
 
-struct row_view view_near(struct emitter *e, const struct row_info *near, const struct record_type *type,
-                          const char *name)
+struct row_view view_near(struct emitter *e, const struct row_info *near,
+                          const struct record_type *type, const char *name)
 {
     if (near != NULL && can_keep(near, type))
         return (struct row_view){(struct row_info *)near, type};
     return (struct row_view){row_info_of(e, type, name), type};
 }
 
-/* The payload is decoded into the stream's struct: an added event time is its last column, and a nullable one keeps
- * its flag, though the stream's row is never null there. */
+/* The payload is decoded into the stream's struct: an added event time is its last column, and a
+ * nullable one keeps its flag, though the stream's row is never null there. */
 static void view_source(struct emitter *e, const struct stream *stream, struct stream_names *names)
 {
     const struct source_def *source = stream->source;
@@ -35,7 +37,8 @@ static void view_source(struct emitter *e, const struct stream *stream, struct s
         return;
     }
     const char *name = source->contract != NULL ? source->payload->name : names->ident;
-    names->leaves = names->in = view_near(e, row_info_of(e, source->payload, name), stream->row, names->ident);
+    names->leaves = names->in =
+        view_near(e, row_info_of(e, source->payload, name), stream->row, names->ident);
 }
 
 struct row_view payload_view(struct emitter *e, const struct stream *stream)
@@ -46,13 +49,15 @@ struct row_view payload_view(struct emitter *e, const struct stream *stream)
 static void view_stream(struct emitter *e, const struct stream *stream, struct stream_names *names)
 {
     struct row_view view;
-    const struct row_info *near = stream->input_count == 1 ? names_of(e, stream->inputs[0])->leaves.info : NULL;
+    const struct row_info *near =
+        stream->input_count == 1 ? names_of(e, stream->inputs[0])->leaves.info : NULL;
     view = view_near(e, near, stream->input_row, names->ident);
     names->in = names->kept = view;
     for (size_t i = 0; i < stream->step_count; i++) {
         const struct step *step = &stream->steps[i];
         if (step->kind == STEP_DIVERT && names_of(e, step->to)->in.info == NULL) {
-            struct row_view in = view_near(e, view.info, step->to->row, names_of(e, step->to)->ident);
+            struct row_view in =
+                view_near(e, view.info, step->to->row, names_of(e, step->to)->ident);
             names_of(e, step->to)->in = names_of(e, step->to)->leaves = in;
         }
         if (step->kind != STEP_WINDOW)
@@ -67,8 +72,15 @@ static void view_stream(struct emitter *e, const struct stream *stream, struct s
 
 static void view_rejects(struct emitter *e, const struct stream *stream, struct stream_names *names)
 {
-    static const char *const flags[] = {NULL,         NULL,          "detail_null",  "topic_null", "partition_null",
-                                        "offset_null", "kafka_time_null", "key_null", "payload_null"};
+    static const char *const flags[] = {NULL,
+                                        NULL,
+                                        "detail_null",
+                                        "topic_null",
+                                        "partition_null",
+                                        "offset_null",
+                                        "kafka_time_null",
+                                        "key_null",
+                                        "payload_null"};
     for (size_t i = 0; i < e->rows.count; i++)
         if (e->rows.items[i]->builtin) {
             names->in = names->leaves = (struct row_view){e->rows.items[i], stream->row};
@@ -80,8 +92,8 @@ static void view_rejects(struct emitter *e, const struct stream *stream, struct 
     info->descriptor = "pipe_reject_type";
     info->members = arena_alloc(e->arena, count * sizeof *info->members);
     for (size_t i = 0; i < count; i++)
-        info->members[i] =
-            (struct member){stream->row->fields[i].name, i < sizeof flags / sizeof *flags ? flags[i] : NULL};
+        info->members[i] = (struct member){stream->row->fields[i].name,
+                                           i < sizeof flags / sizeof *flags ? flags[i] : NULL};
     vec_push(e->arena, &e->rows, info);
     names->in = names->leaves = (struct row_view){info, stream->row};
 }
@@ -113,7 +125,8 @@ void view_streams(struct emitter *e)
     }
 }
 
-/* The function that takes a row as it leaves somewhere to stream `to`: its push, or one that converts before. */
+/* The function that takes a row as it leaves somewhere to stream `to`: its push, or one that
+ * converts before. */
 const char *row_pusher(struct emitter *e, struct row_view from, const struct stream *to)
 {
     struct stream_names *names = names_of(e, to);

@@ -26,19 +26,25 @@ static void emit_late(struct emitter *e, const struct stream *stream, const stru
         if (column >= 0)
             emit_column_copy(e, 1, from, (uint32_t)column, to, (uint32_t)i);
     }
-    emit(e, 1, "out.%s = %s;", last[0].name, c_str(e, stream->name.text, strlen(stream->name.text)));
-    emit(e, 1, "out.%s = %s(window_end);", last[1].name, column_time(to.type->fields[count - 2].type));
-    emit(e, 1, "out.%s = %s(record->watermark);", last[2].name, column_time(to.type->fields[count - 1].type));
+    emit(e, 1, "out.%s = %s;", last[0].name,
+         c_str(e, stream->name.text, strlen(stream->name.text)));
+    emit(e, 1, "out.%s = %s(window_end);", last[1].name,
+         column_time(to.type->fields[count - 2].type));
+    emit(e, 1, "out.%s = %s(record->watermark);", last[2].name,
+         column_time(to.type->fields[count - 1].type));
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &out);", push);
     static const char *const parameters[] = {"task", "record", "row"};
-    function.comment = arena_printf(e->arena, "late to %s: a window that the row missed.", step->late->name.text);
-    function_end(e, &function,
-                 arena_printf(e->arena,
-                              "static void late_%s(struct pipe_task *task, const struct pipe_record *record, const "
-                              "struct %s *row, int64_t window_end)",
-                              names->ident, from.info->tag),
-                 parameters, 3);
+    function.comment =
+        arena_printf(e->arena, "late to %s: a window that the row missed.", step->late->name.text);
+    function_end(
+        e, &function,
+        arena_printf(
+            e->arena,
+            "static void late_%s(struct pipe_task *task, const struct pipe_record *record, const "
+            "struct %s *row, int64_t window_end)",
+            names->ident, from.info->tag),
+        parameters, 3);
 }
 
 /* ---- in ---- */
@@ -53,8 +59,17 @@ static void emit_keep(struct emitter *e, const struct stream *stream, const stru
     function_begin(e, &function);
     emit_evaluations(e, stream, step, functions);
     emit(e, 1, "%s(&task->key, row);", names->key);
-    emit(e, 1, "struct pipe_window_hit hit = %s(task, %s, record);", session ? "pipe_session" : "pipe_window", state);
+    emit(e, 1, "struct pipe_window_hit hit = %s(task, %s, record);",
+         session ? "pipe_session" : "pipe_window", state);
     emit(e, 1, "if (hit.acc != NULL)\n    %s", functions->update_call);
+    bool uses_arena = false; /* in an argument that can't fail: those that can are checked before */
+    for (size_t i = 0; i < 2 * step->aggregate_count; i++)
+        uses_arena = uses_arena || (functions->arguments[i] != NULL && functions->arguments[i]->uses_arena);
+    if (uses_arena) {
+        emit(e, 1, "if (task->arena.overflow)");
+        emit(e, 2, "pipe_fatal(task, \"%%s: an argument takes more memory than a record may\", %s);",
+             c_string_z(e, stream->name.text));
+    }
     if (step->late != NULL && session) {
         emit(e, 1, "if (hit.late > 0)");
         emit(e, 2, "late_%s(task, record, row, hit.late_end);", names->ident);
@@ -87,7 +102,8 @@ static const char *key_reader(struct emitter *e, const struct type *type, const 
     case TYPE_UUID:
         return arena_printf(e->arena, "pipe_key_uuid(&at, end, &task->arena, &%s)", target);
     case TYPE_ENUM:
-        return arena_printf(e->arena, "pipe_key_enum(&at, end, %zu, &%s)", type->symbol_count, target);
+        return arena_printf(e->arena, "pipe_key_enum(&at, end, %zu, &%s)", type->symbol_count,
+                            target);
     case TYPE_STRING:
     case TYPE_BYTES:
     case TYPE_FLOAT32:
@@ -102,23 +118,26 @@ static const char *key_reader(struct emitter *e, const struct type *type, const 
     return arena_printf(e->arena, "pipe_key_str(&at, end, &%s)", target);
 }
 
-static void emit_group_columns(struct emitter *e, const struct stream *stream, const struct step *step)
+static void emit_group_columns(struct emitter *e, const struct stream *stream,
+                               const struct step *step)
 {
     struct row_view view = names_of(e, stream)->leaves;
     const char *all = "";
     for (size_t i = 0; i < step->key_count; i++) {
         const struct field *field = &view.type->fields[2 + i];
         const struct member *member = &view.info->members[2 + i];
-        const char *read = key_reader(e, field->type, arena_printf(e->arena, "out.%s", member->name));
+        const char *read =
+            key_reader(e, field->type, arena_printf(e->arena, "out.%s", member->name));
         if (column_null(view, (uint32_t)(2 + i)) != NULL)
-            read = arena_printf(e->arena, "pipe_key_null(&at, end, &out.%s) && (out.%s || %s)", member->null,
-                                member->null, read);
+            read = arena_printf(e->arena, "pipe_key_null(&at, end, &out.%s) && (out.%s || %s)",
+                                member->null, member->null, read);
         all = arena_printf(e->arena, "%s%s%s", all, i > 0 ? " && " : "", read);
     }
     if (step->key_count == 0)
         return;
     emit(e, 1, "if (!(%s)) {", all);
-    emit(e, 2, "pipe_fatal(task, \"%%s: a window's key is damaged\", %s);", c_string_z(e, stream->name.text));
+    emit(e, 2, "pipe_fatal(task, \"%%s: a window's key is damaged\", %s);",
+         c_string_z(e, stream->name.text));
     emit(e, 2, "return false;");
     emit(e, 1, "}");
 }
@@ -136,29 +155,34 @@ static const char *finish_type(struct emitter *e, const struct aggregate *aggreg
 
 static bool keeps_encoded(const struct aggregate *aggregate)
 {
-    return aggregate->kind == AGG_FIRST || aggregate->kind == AGG_LAST || aggregate->kind == AGG_MIN_BY ||
-           aggregate->kind == AGG_MAX_BY;
+    return aggregate->kind == AGG_FIRST || aggregate->kind == AGG_LAST ||
+           aggregate->kind == AGG_MIN_BY || aggregate->kind == AGG_MAX_BY;
 }
 
 /* first, last, min_by, max_by: the value is kept in the state's encoding. */
-static void emit_finish_encoded(struct emitter *e, const struct stream *stream, const struct aggregate *aggregate,
-                                const char *member, const char *null)
+static void emit_finish_encoded(struct emitter *e, const struct stream *stream,
+                                const struct aggregate *aggregate, const char *member,
+                                const char *null)
 {
     const char *bytes = arena_printf(e->arena, "%s_bytes", member);
     emit(e, 1, "struct pipe_str %s;", bytes);
     emit(e, 1, "bool %s_none;", member);
-    emit(e, 1, "pipe_%s_finish(&acc->%s, &%s, &%s_none);", aggregate_word(aggregate), member, bytes, member);
+    emit(e, 1, "pipe_%s_finish(&acc->%s, &%s, &%s_none);", aggregate_word(aggregate), member, bytes,
+         member);
     emit(e, 1, "const uint8_t *%s_at = (const uint8_t *)%s.data;", member, bytes);
-    emit(e, 1, "if (!%s_none && !pipe_value_load(&%s, &%s_at, %s_at + %s.size, &task->arena, &out.%s)) {", member,
-         type_descriptor(e, aggregate->type), member, member, bytes, member);
-    emit(e, 2, "pipe_fatal(task, \"%%s: the state of a window is damaged\", %s);", c_string_z(e, stream->name.text));
+    emit(e, 1,
+         "if (!%s_none && !pipe_value_load(&%s, &%s_at, %s_at + %s.size, &task->arena, &out.%s)) {",
+         member, type_descriptor(e, aggregate->type), member, member, bytes, member);
+    emit(e, 2, "pipe_fatal(task, \"%%s: the state of a window is damaged\", %s);",
+         c_string_z(e, stream->name.text));
     emit(e, 2, "return false;");
     emit(e, 1, "}");
     if (null != NULL)
         emit(e, 1, "out.%s = %s_none;", null, member);
 }
 
-static void emit_finish(struct emitter *e, const struct stream *stream, const struct step *step, size_t i)
+static void emit_finish(struct emitter *e, const struct stream *stream, const struct step *step,
+                        size_t i)
 {
     const struct aggregate *aggregate = &step->aggregates[i];
     struct row_view view = names_of(e, stream)->leaves;
@@ -174,13 +198,14 @@ static void emit_finish(struct emitter *e, const struct stream *stream, const st
         extra = arena_printf(e->arena, "%.17g, ", aggregate->quantile);
     else if (aggregate->kind == AGG_AVG && aggregate->arg->type->kind == TYPE_DECIMAL)
         extra = arena_printf(e->arena, "%u, ", aggregate->arg->type->scale);
-    const char *null = column->null != NULL ? arena_printf(e->arena, "&out.%s", column->null) : "NULL";
-    const char *call = arena_printf(e->arena, "pipe_%s_finish(&acc->%s, %s&%s, %s)", aggregate_word(aggregate),
-                                    column->name, extra, target, null);
+    const char *null =
+        column->null != NULL ? arena_printf(e->arena, "&out.%s", column->null) : "NULL";
+    const char *call = arena_printf(e->arena, "pipe_%s_finish(&acc->%s, %s&%s, %s)",
+                                    aggregate_word(aggregate), column->name, extra, target, null);
     if (aggregate->kind == AGG_SUM) {
         emit(e, 1, "if (!%s)", call);
-        emit(e, 2, "return overflow_%s(task, &record, window, &out, %s);", names_of(e, stream)->ident,
-             c_string_z(e, aggregate->name));
+        emit(e, 2, "return overflow_%s(task, &record, window, &out, %s);",
+             names_of(e, stream)->ident, c_string_z(e, aggregate->name));
         return;
     }
     if (other != NULL)
@@ -203,8 +228,9 @@ static void emit_overflow(struct emitter *e, const struct stream *stream, const 
 {
     struct stream_names *names = names_of(e, stream);
     struct row_view view = names->leaves;
-    const char *write = view.type->fields[0].type->kind == TYPE_TIMESTAMP_US ? "pipe_csv_timestamp_us"
-                                                                              : "pipe_csv_timestamp_ms";
+    const char *write = view.type->fields[0].type->kind == TYPE_TIMESTAMP_US
+                            ? "pipe_csv_timestamp_us"
+                            : "pipe_csv_timestamp_ms";
     struct function_text function;
     function_begin(e, &function);
     emit(e, 1, "struct pipe_buf *text = &task->text;\n");
@@ -218,8 +244,8 @@ static void emit_overflow(struct emitter *e, const struct stream *stream, const 
         for (size_t i = 0; i < step->key_count; i++)
             columns = arena_printf(e->arena, "%s%s%zu", columns, i > 0 ? ", " : "", 2 + i);
         emit(e, 1, "PIPE_JSON_RAW(text, \"), group \");");
-        emit(e, 1, "pipe_key_text(text, &%s, row, (const uint32_t[]){%s}, %zu);", row_descriptor(e, view), columns,
-             step->key_count);
+        emit(e, 1, "pipe_key_text(text, &%s, row, (const uint32_t[]){%s}, %zu);",
+             row_descriptor(e, view), columns, step->key_count);
     } else {
         emit(e, 1, "PIPE_JSON_RAW(text, \")\");");
     }
@@ -227,16 +253,19 @@ static void emit_overflow(struct emitter *e, const struct stream *stream, const 
     if (stream->rejects != NULL)
         emit_reject(e, 1, stream, NULL, "\"expression_failed\"", "(const char *)text->data");
     else
-        emit(e, 1, "pipe_fatal(task, \"%%s: %%s\", %s, (const char *)text->data);", c_string_z(e, stream->name.text));
+        emit(e, 1, "pipe_fatal(task, \"%%s: %%s\", %s, (const char *)text->data);",
+             c_string_z(e, stream->name.text));
     emit(e, 1, "return false;");
     static const char *const parameters[] = {"record", "row"};
     function.comment = "The total of a sum does not fit its column.";
-    function_end(e, &function,
-                 arena_printf(e->arena,
-                              "static bool overflow_%s(struct pipe_task *task, const struct pipe_record *record, const "
-                              "struct pipe_window_row *window, const struct %s *row, const char *column)",
-                              names->ident, view.info->tag),
-                 parameters, 2);
+    function_end(
+        e, &function,
+        arena_printf(e->arena,
+                     "static bool overflow_%s(struct pipe_task *task, const struct pipe_record "
+                     "*record, const "
+                     "struct pipe_window_row *window, const struct %s *row, const char *column)",
+                     names->ident, view.info->tag),
+        parameters, 2);
 }
 
 static void emit_window_row(struct emitter *e, const struct stream *stream, const struct step *step,
@@ -255,7 +284,8 @@ static void emit_window_row(struct emitter *e, const struct stream *stream, cons
     emit(e, 1, "struct %s out = {0};", view.info->tag);
     emit(e, 1, "const struct pipe_record record = {");
     emit(e, 2, ".kafka_time_ms = window->kafka_time_ms,");
-    emit(e, 2, ".event_time = window->end - %s,", time->kind == TYPE_TIMESTAMP_US ? "PIPE_US(1)" : "PIPE_MS(1)");
+    emit(e, 2, ".event_time = window->end - %s,",
+         time->kind == TYPE_TIMESTAMP_US ? "PIPE_US(1)" : "PIPE_MS(1)");
     emit(e, 2, ".watermark = window->watermark,");
     emit(e, 1, "};\n");
     emit(e, 1, "out.%s = %s(window->start);", view.info->members[0].name, column_time(time));
@@ -264,16 +294,19 @@ static void emit_window_row(struct emitter *e, const struct stream *stream, cons
     for (size_t i = 0; i < step->aggregate_count; i++)
         emit_finish(e, stream, step, i);
     if (step->sends_corrections)
-        emit(e, 1, "out.%s = window->revision;", view.info->members[view.type->field_count - 1].name);
+        emit(e, 1, "out.%s = window->revision;",
+             view.info->members[view.type->field_count - 1].name);
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, &record, &out);", names->out);
     emit(e, 1, "pipe_arena_back_to(&task->arena, mark);");
     emit(e, 1, "return true;");
     function.comment = "The row of a window that is due.";
-    function_end(e, &function,
-                 arena_printf(e->arena, "static bool %s(struct pipe_task *task, const struct pipe_window_row *window)",
-                              names->emit_row),
-                 NULL, 0);
+    function_end(
+        e, &function,
+        arena_printf(e->arena,
+                     "static bool %s(struct pipe_task *task, const struct pipe_window_row *window)",
+                     names->emit_row),
+        NULL, 0);
 }
 
 void emit_window(struct emitter *e, const struct stream *stream, const struct step *step)

@@ -53,14 +53,22 @@ static const char *grouped(struct program *program, double count)
     return kept;
 }
 
+/* The text in the arena; frees the buffer. */
+static const char *keep(struct program *program, struct text *out)
+{
+    const char *kept = arena_strndup(program->arena, out->data != NULL ? out->data : "", out->size);
+    text_free(out);
+    return kept;
+}
+
 const char *explain_names(struct program *program, const json_t *names)
 {
-    const char *joined = "";
+    struct text joined = {0};
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) joined =
-        arena_printf(program->arena, "%s%s%s", joined, i > 0 ? ", " : "", json_string_value(name));
-    return joined;
+    json_array_foreach(names, i, name)
+        text_printf(&joined, "%s%s", i > 0 ? ", " : "", json_string_value(name));
+    return keep(program, &joined);
 }
 
 /* One line: number, kind and name indented by depth, then the text. */
@@ -196,16 +204,15 @@ static void sink_line(struct printer *printer, int depth, const struct node_sink
 static void select_line(struct printer *printer, int depth, const struct node *node)
 {
     struct program *program = printer->program;
-    const char *text = "";
+    struct text items = {0};
     for (size_t i = 0; i < node->step->assigns.count; i++) {
         const struct assign *assign = &node->step->assigns.items[i];
         const char *expr = expression_text(program, assign->expr);
-        const char *item = strcmp(expr, assign->name) == 0
-                               ? expr
-                               : arena_printf(program->arena, "%s as %s", expr, assign->name);
-        text = arena_printf(program->arena, "%s%s%s", text, i > 0 ? ", " : "", item);
+        text_printf(&items, "%s%s", i > 0 ? ", " : "", expr);
+        if (strcmp(expr, assign->name) != 0)
+            text_printf(&items, " as %s", assign->name);
     }
-    line(printer, depth, "select", text);
+    line(printer, depth, "select", keep(program, &items));
 }
 
 static void clause_line(struct printer *printer, int depth, const struct node *node)
@@ -254,19 +261,18 @@ static void clause_line(struct printer *printer, int depth, const struct node *n
 
 static void stream_line(struct printer *printer, int depth, const struct stream *stream)
 {
-    struct arena *arena = printer->program->arena;
-    const char *kind = stream->kind == STREAM_REJECTS  ? "rejects"
-                       : stream->kind == STREAM_LATE   ? "late rows"
-                       : stream->kind == STREAM_NORMAL ? "stream"
-                                                       : "diverted";
-    const char *from = "";
-    size_t count = stream->kind == STREAM_NORMAL ? stream->input_count : stream->feeders.count;
+    static const char *const kinds[] = {"source", "stream", "rejects", "late rows", "diverted"};
+    struct program *program = printer->program;
+    struct text from = {0};
+    bool normal = stream->kind == STREAM_NORMAL;
+    size_t count = normal ? stream->input_count : stream->feeders.count;
     for (size_t i = 0; i < count; i++) {
-        const struct stream *input =
-            stream->kind == STREAM_NORMAL ? stream->inputs[i] : stream->feeders.items[i];
-        from = arena_printf(arena, "%s%s%s", from, i > 0 ? ", " : "from ", input->name.text);
+        const struct stream *input = normal ? stream->inputs[i] : stream->feeders.items[i];
+        text_printf(&from, "%s%s", i > 0 ? ", " : "from ", input->name.text);
     }
-    line(printer, depth, arena_printf(arena, "%s %s", kind, stream->name.text), from);
+    line(printer, depth,
+         arena_printf(program->arena, "%s %s", kinds[stream->kind], stream->name.text),
+         keep(program, &from));
 }
 
 static bool is_done(const struct printer *printer, const struct stream *stream)
@@ -311,13 +317,13 @@ static void stage_lines(struct printer *printer)
         const char *count =
             tasks == 0 ? "one task a file"
                        : arena_printf(program->arena, "%u task%s", tasks, tasks == 1 ? "" : "s");
-        const char *states = "";
+        struct text states = {0};
         for (size_t s = 0; s < stage->states.count; s++)
-            states = arena_printf(program->arena, "%s%s%s%s", states, s > 0 ? ", " : "; state ",
-                                  stage->states.items[s]->stream->name.text,
-                                  phases[stage->states.items[s]->phase]);
+            text_printf(&states, "%s%s%s", s > 0 ? ", " : "; state ",
+                        stage->states.items[s]->stream->name.text,
+                        phases[stage->states.items[s]->phase]);
         text_printf(printer->out, "  %u reads %s %s: %s%s\n", stage->index, reads, stage->name,
-                    count, states);
+                    count, keep(program, &states));
     }
 }
 

@@ -96,16 +96,39 @@ static const struct expr *nullable_part(const struct expr *expr)
     return below ? below : expr;
 }
 
-/* The smallest condition around `part`. */
+static bool holds(const struct expr *expr, const struct expr *part)
+{
+    return expr && expr->span.begin <= part->span.begin && part->span.end <= expr->span.end;
+}
+
+/* The child of `expr` in which `part` stands, or NULL. */
+static const struct expr *child_with(const struct expr *expr, const struct expr *part)
+{
+    struct expr *const direct[] = {expr->subject, expr->left,  expr->low,
+                                   expr->high,    expr->right, expr->otherwise};
+    for (size_t i = 0; i < sizeof direct / sizeof *direct; i++)
+        if (holds(direct[i], part))
+            return direct[i];
+    for (size_t i = 0; i < expr->args.count; i++)
+        if (holds(expr->args.items[i], part))
+            return expr->args.items[i];
+    for (size_t i = 0; i < expr->whens.count; i++) {
+        if (holds(expr->whens.items[i].when, part))
+            return expr->whens.items[i].when;
+        if (holds(expr->whens.items[i].then, part))
+            return expr->whens.items[i].then;
+    }
+    return NULL;
+}
+
+/* The smallest condition around `part`, or `part` itself. */
 static const struct expr *condition_around(const struct expr *expr, const struct expr *part)
 {
-    bool joins = (expr->kind == EXPR_BINARY && (expr->op == OP_AND || expr->op == OP_OR)) ||
-                 (expr->kind == EXPR_UNARY && expr->op == OP_NOT);
-    if (!joins)
-        return expr;
-    if (!expr->right || (part->span.begin < expr->left->span.end))
-        return condition_around(expr->left, part);
-    return condition_around(expr->right, part);
+    const struct expr *condition = part;
+    for (; expr && expr != part; expr = child_with(expr, part))
+        if (expr->type && expr->type->kind == TYPE_BOOL)
+            condition = expr;
+    return condition;
 }
 
 static const struct field *field_of_path(struct scope *scope, const struct expr *path)

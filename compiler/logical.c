@@ -61,6 +61,29 @@ static const char *stream_name(const struct stream *stream)
     return stream != NULL ? stream->name.text : NULL;
 }
 
+static void drop_docs(json_t *schema)
+{
+    size_t index;
+    const char *key;
+    json_t *value;
+    json_object_del(schema, "doc");
+    json_object_foreach(schema, key, value)
+        if (strcmp(key, "default") != 0)
+            drop_docs(value);
+    json_array_foreach(schema, index, value)
+        drop_docs(value);
+}
+
+/* A schema as its file has it: what the canonical form leaves out (defaults, aliases, logical types)
+ * decides what rows come out too. */
+static json_t *definition_json(const struct schema *schema)
+{
+    json_t *definition =
+        json_loadb(schema->source->text, schema->source->size, JSON_DECODE_ANY, NULL);
+    drop_docs(definition);
+    return definition;
+}
+
 static void add_contract(struct builder *builder, const struct contract *contract)
 {
     static const char *const names[] = {"none", "backward", "forward", "full"};
@@ -74,6 +97,7 @@ static void add_contract(struct builder *builder, const struct contract *contrac
         const struct schema *schema = contract->versions[i];
         json_t *version = json_object();
         json_object_set_new(version, "label", json_string(schema->label));
+        json_object_set_new(version, "definition", definition_json(schema));
         json_object_set_new(version, "schema",
                             json_loads(schema->canonical, JSON_DECODE_ANY, NULL));
         json_object_set_new(
@@ -336,6 +360,10 @@ static void add_sink(struct builder *builder, const struct sink *sink, const cha
     node->key = names_json(sink->from->row, sink->key_columns, sink->key_count);
     node->source_key = sink->source_key;
     node->format = format_names[sink->format];
+    if (sink->format == FORMAT_AVRO && sink->avro_schema != NULL)
+        node->schema = json_loads(sink->avro_schema, JSON_DECODE_ANY, NULL);
+    else if (sink->format == FORMAT_AVRO && sink->contract != NULL)
+        node->schema = definition_json(sink->contract->versions[0]);
     node->exactly_once = sink->exactly_once;
     node->append_revisions = sink->append_revisions;
     node->upsert = sink->upsert_count > 0 ? upsert_json(builder, sink) : NULL;

@@ -77,10 +77,13 @@ static const char **key_names(struct planner *planner, const struct record_type 
 
 static const char *join_names(struct planner *planner, const char **names, size_t count)
 {
-    const char *joined = "";
+    struct text joined = {0};
     for (size_t i = 0; i < count; i++)
-        joined = arena_printf(planner->arena, "%s%s%s", joined, i > 0 ? ", " : "", names[i]);
-    return joined;
+        text_printf(&joined, "%s%s", i > 0 ? ", " : "", names[i]);
+    const char *kept =
+        arena_strndup(planner->arena, joined.data != NULL ? joined.data : "", joined.size);
+    text_free(&joined);
+    return kept;
 }
 
 /* ---- streams ---- */

@@ -204,7 +204,13 @@ enum expr_kind {
     EXPR_CASE,              /* subject (may be NULL), whens, otherwise (may be NULL) */
     EXPR_CAST,              /* left, cast_type (name), type_args */
     EXPR_TRY,               /* left, right */
-    /* inserted by types.c only: */
+    /*
+     * After checking: an INTEGER or DECIMAL has its final type, which may be a float, an instant or a date (the number
+     * in its unit); one of type decimal(p,s) is DECIMAL with scale s; negated ones have negative digits; SIZE and most
+     * casts of literals have become INTEGER, DECIMAL or STRING. Both sides of a BINARY have one type but for arithmetic
+     * with durations and decimal × decimal, where each keeps its own (the result's scale is the sum).
+     */
+    /* inserted by expressions*.c only: */
     EXPR_CONVERT,           /* left; widen to `type`, never fails: int32→int64→decimal, decimal scale up,
                                float32→float64, timestamp_ms→timestamp_us, symbol literal → enum index */
     EXPR_SYMBOL             /* enum_index, of type enum */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "resolve.h"
 
-enum { DEFAULT_COMMIT_MS = 100, DEFAULT_COMMIT_BYTES = 16 << 20 };
+enum { DEFAULT_COMMIT_MS = 100, DEFAULT_COMMIT_BYTES = 16 << 20, MAX_DEPTH = 1000 };
 
 static const char *entity_words(enum entity_kind kind)
 {
@@ -183,7 +183,7 @@ static void check_pipeline(struct resolver *resolver)
         const struct clause *commit = clause_find(statement, CLAUSE_COMMIT);
         if (commit && check_duration(program, commit->duration_ms, false, commit->span, "commit"))
             program->commit_ms = commit->duration_ms;
-        if (commit && commit->has_size)
+        if (commit && commit->has_size && check_commit_size(program, commit))
             program->commit_bytes = commit->size_bytes;
     }
     if (resolver->pipeline || diag_error_count(program) > 0)
@@ -246,6 +246,32 @@ static void visit_all(struct resolver *resolver, struct stream *const *streams, 
         visit(resolver, streams[i], path);
 }
 
+/* A bound on the recursion of this pass and of those that follow. */
+static bool is_too_deep(struct resolver *resolver, struct stream *stream, size_t depth)
+{
+    if (depth < MAX_DEPTH)
+        return false;
+    stream->info->in_cycle = true;
+    if (resolver->too_deep)
+        return true;
+    resolver->too_deep = true;
+    struct diag *diag = diag_error(resolver->program, PC2035, stream->span,
+                                   "more than %d streams stand behind each other", MAX_DEPTH);
+    diag_help(diag, "let one stream do more than one thing");
+    return true;
+}
+
+static bool inputs_too_deep(struct resolver *resolver, struct stream *stream)
+{
+    for (size_t i = 0; i < stream->input_count; i++)
+        if (stream->inputs[i]->info->depth >= stream->info->depth)
+            stream->info->depth = stream->inputs[i]->info->depth + 1;
+    for (size_t i = 0; i < stream->feeders.count; i++)
+        if (stream->feeders.items[i]->info->depth >= stream->info->depth)
+            stream->info->depth = stream->feeders.items[i]->info->depth + 1;
+    return is_too_deep(resolver, stream, stream->info->depth);
+}
+
 static void visit(struct resolver *resolver, struct stream *stream, stream_list *path)
 {
     struct program *program = resolver->program;
@@ -256,6 +282,8 @@ static void visit(struct resolver *resolver, struct stream *stream, stream_list 
         report_cycle(resolver, stream, path);
         return;
     }
+    if (is_too_deep(resolver, stream, path->count))
+        return;
     info->visit = VISIT_OPEN;
     vec_push(program->arena, path, (const struct stream *)stream);
     switch (stream->kind) {
@@ -264,14 +292,14 @@ static void visit(struct resolver *resolver, struct stream *stream, stream_list 
         break;
     case STREAM_NORMAL:
         visit_all(resolver, stream->inputs, stream->input_count, path);
-        if (!info->in_cycle)
+        if (!info->in_cycle && !inputs_too_deep(resolver, stream))
             resolve_stream(resolver, stream);
         break;
     case STREAM_REJECTS:
     case STREAM_LATE:
     case STREAM_DIVERTED:
         visit_all(resolver, stream->feeders.items, stream->feeders.count, path);
-        if (!info->in_cycle)
+        if (!info->in_cycle && !inputs_too_deep(resolver, stream))
             finish_side(resolver, stream);
         break;
     }
@@ -294,21 +322,31 @@ static void resolve_streams(struct resolver *resolver)
 
 /* --- what streams stand on --- */
 
+/* Inputs are done before those that read them, so each list is made once, from finished ones. */
 void root_sources(struct program *program, const struct stream *stream, stream_list *out)
 {
-    if (stream->info->in_cycle)
+    struct stream_info *info = stream->info;
+    if (info->in_cycle)
         return;
-    if (stream->kind == STREAM_SOURCE) {
-        for (size_t i = 0; i < out->count; i++)
-            if (out->items[i] == stream)
-                return;
-        vec_push(program->arena, out, stream);
-        return;
+    if (!info->roots_known) {
+        stream_list roots = {0};
+        info->roots_known = true;
+        if (stream->kind == STREAM_SOURCE)
+            vec_push(program->arena, &roots, stream);
+        for (size_t i = 0; i < stream->input_count; i++)
+            root_sources(program, stream->inputs[i], &roots);
+        for (size_t i = 0; i < stream->feeders.count; i++)
+            root_sources(program, stream->feeders.items[i], &roots);
+        info->roots.items = roots.items;
+        info->roots.count = roots.count;
     }
-    for (size_t i = 0; i < stream->input_count; i++)
-        root_sources(program, stream->inputs[i], out);
-    for (size_t i = 0; i < stream->feeders.count; i++)
-        root_sources(program, stream->feeders.items[i], out);
+    for (size_t i = 0; i < info->roots.count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < out->count; j++)
+            known |= out->items[j] == info->roots.items[i];
+        if (!known)
+            vec_push(program->arena, out, info->roots.items[i]);
+    }
 }
 
 int64_t watermark_bound(struct program *program, const struct stream *stream)

@@ -121,6 +121,8 @@ void report_unknown_column(struct program *program, struct name name, const stru
 
 /* --- statements --- */
 
+enum { MAX_COLUMNS = 2000 }; /* of a row that the program makes */
+
 enum entity_kind { ENTITY_PIPELINE, ENTITY_CONTRACT, ENTITY_STREAM, ENTITY_SINK, ENTITY_TRAFFIC };
 
 struct entity {
@@ -138,6 +140,7 @@ struct resolver {
     VEC(const char *) unknown; /* names already reported */
     VEC(struct stream *) all;  /* in order of statements; side streams after */
     const struct statement *pipeline;
+    bool too_deep; /* already reported */
     struct span commit_span;
 };
 
@@ -157,6 +160,12 @@ struct stream_info {
     bool waits_watermark;
     bool failed; /* already reported: nothing else is said of it */
     bool in_cycle;
+    unsigned depth; /* streams between this one and its sources */
+    bool roots_known;
+    VEC(const struct stream *) roots; /* the sources it comes from */
+    const void *seen_by;              /* mark of a walk that meets each stream once */
+    bool lateness_known;
+    int64_t lateness_behind_ms; /* source: the most that a window behind it waits */
 };
 
 /* resolve_clauses.c: once, required, in order. */
@@ -196,6 +205,8 @@ void resolve_source(struct resolver *resolver, struct stream *stream);
 /* Of a clause that names a topic, or says a number of partitions. */
 bool check_topic(struct program *program, const struct clause *clause);
 uint32_t check_partitions(struct program *program, const struct clause *clause);
+/* A commit's size is at least 1KiB; false after a diagnostic. */
+bool check_commit_size(struct program *program, const struct clause *clause);
 bool topic_name_is_good(const char *name, size_t size);
 void resolve_stream(struct resolver *resolver, struct stream *stream);
 void resolve_sink(struct resolver *resolver, struct sink *sink);

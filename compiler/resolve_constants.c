@@ -138,6 +138,12 @@ static bool check_record(struct program *program, const struct constant *constan
             good = false;
             continue;
         }
+        for (size_t j = 0; j < i; j++)
+            if (constant->names.items[j].text == constant->names.items[i].text) {
+                diag_error(program, PC2011, constant->names.items[i].span, "`%s` is given twice",
+                           constant->names.items[i].text);
+                good = false;
+            }
         const struct field *field = &record->fields[index];
         good &= check_constant(program, constant->items.items[i], field->type, field->nullable,
                                arena_printf(program->arena, "`%s`", field->name));

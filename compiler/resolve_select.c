@@ -217,6 +217,13 @@ void build_select(struct builder *builder, const struct clause *clause)
     for (size_t i = 0; i < clause->items.count; i++)
         if (clause->items.items[i].kind == ITEM_STAR)
             capacity += columns;
+    if (capacity > MAX_COLUMNS) {
+        struct diag *diag = diag_error(program, PC2035, clause->word,
+                                       "this row would have more than %d columns", MAX_COLUMNS);
+        diag_help(diag, "select what is needed, or keep records whole");
+        builder->scope.row = NULL;
+        return;
+    }
     struct selection selection = {.builder = builder, .capacity = capacity, .good = true};
     selection.row = row_new(program, builder->stream->name.text, capacity);
     selection.from_star = arena_alloc(program->arena, (capacity + 1) * sizeof(bool));
@@ -236,4 +243,5 @@ void build_select(struct builder *builder, const struct clause *clause)
     memcpy(&step->assigns, &selection.assigns, sizeof step->assigns);
     bool known = selection.good && builder->scope.row;
     step_done(builder, step, known ? selection.row : NULL);
+    builder->scope.row_of = builder->stream->name.text;
 }

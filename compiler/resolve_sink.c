@@ -306,6 +306,15 @@ static void resolve_guarantee(struct program *program, struct sink *sink)
     }
 }
 
+bool check_commit_size(struct program *program, const struct clause *clause)
+{
+    if (clause->size_bytes >= 1024)
+        return true;
+    struct diag *diag = diag_error(program, PC4012, clause->span, "a commit takes at least 1KiB");
+    diag_help(diag, "write for example `commit every 100ms or 16MiB`");
+    return false;
+}
+
 static void resolve_pace(struct program *program, struct sink *sink)
 {
     const struct clause *clause = clause_find(sink->statement, CLAUSE_COMMIT);
@@ -330,7 +339,7 @@ static void resolve_pace(struct program *program, struct sink *sink)
     }
     if (check_duration(program, clause->duration_ms, false, clause->span, "commit"))
         sink->commit_ms = clause->duration_ms;
-    if (clause->has_size)
+    if (clause->has_size && check_commit_size(program, clause))
         sink->commit_bytes = clause->size_bytes;
 }
 

@@ -187,7 +187,11 @@ static const struct record_type *declared_columns(struct program *program, const
                                                   const struct clause *clause)
 {
     struct record_type *row = row_new(program, name, clause->columns.count);
-    bool good = true;
+    bool good = clause->columns.count <= MAX_COLUMNS;
+    if (!good) {
+        diag_error(program, PC2035, clause->word, "a row has at most %d columns", MAX_COLUMNS);
+        return NULL;
+    }
     for (size_t i = 0; i < clause->columns.count; i++) {
         const struct column_decl *column = &clause->columns.items[i];
         const struct type *type =

@@ -97,11 +97,12 @@ static void build_filter(struct builder *builder, struct clause *clause)
     }
     if (!scope->row)
         return;
-    if (step->to)
-        feed_side(
-            builder->resolver, step->to, builder->stream,
-            row_narrow(program, scope->row, facts_if(program, clause->expr, true, scope->facts)),
-            clause->name.span);
+    if (step->to) {
+        const struct fact *facts = facts_if(program, clause->expr, true, scope->facts);
+        step->to->info->facts = step->to->row ? NULL : facts; /* of several feeders: none */
+        feed_side(builder->resolver, step->to, builder->stream,
+                  row_narrow(program, scope->row, facts), clause->name.span);
+    }
     scope->facts = facts_if(program, clause->expr, kind != STEP_DIVERT, scope->facts);
     step_done(builder, step, row_narrow(program, scope->row, scope->facts));
 }
@@ -195,6 +196,7 @@ static void build_unnest(struct builder *builder, struct clause *clause)
         drop_facts(builder, expr->path.items[0].text);
     drop_facts(builder, name);
     step_done(builder, step, good ? row : NULL);
+    builder->scope.row_of = builder->stream->name.text;
 }
 
 /* --- dedup --- */
@@ -225,7 +227,7 @@ void build_dedup(struct builder *builder, const struct clause *clause)
     check_duration(program, clause->duration_ms, false, clause->span, "`within`");
     if (!builder->scope.row)
         return;
-    columns_named(program, builder->scope.row, builder->stream->name.text, &clause->names,
+    columns_named(program, builder->scope.row, builder->scope.row_of, &clause->names,
                   &step->key_columns, &step->key_count);
     for (size_t i = 0; i < step->key_count; i++)
         check_dedup_column(builder, &clause->names.items[i],

@@ -286,19 +286,23 @@ static void check_filled(struct program *program, const struct statement *statem
 
 /* --- faults --- */
 
-static int64_t lateness_behind(const struct stream *stream, unsigned depth)
+/* The most that a window behind this stream waits; made once a stream. */
+static int64_t lateness_behind(const struct stream *stream)
 {
-    int64_t most_ms = 0;
-    for (size_t i = 0; depth < 64 && i < stream->readers.count; i++) {
+    struct stream_info *info = stream->info;
+    if (info->lateness_known)
+        return info->lateness_behind_ms;
+    info->lateness_known = true;
+    for (size_t i = 0; i < stream->readers.count; i++) {
         const struct stream *reader = stream->readers.items[i];
+        int64_t most_ms = lateness_behind(reader);
         for (size_t j = 0; j < reader->step_count; j++)
             if (reader->steps[j].kind == STEP_WINDOW && reader->steps[j].lateness_ms > most_ms)
                 most_ms = reader->steps[j].lateness_ms;
-        int64_t behind_ms = lateness_behind(reader, depth + 1);
-        if (behind_ms > most_ms)
-            most_ms = behind_ms;
+        if (most_ms > info->lateness_behind_ms)
+            info->lateness_behind_ms = most_ms;
     }
-    return most_ms;
+    return info->lateness_behind_ms;
 }
 
 static void check_fault_effect(struct program *program, const struct fault *fault,
@@ -312,7 +316,7 @@ static void check_fault_effect(struct program *program, const struct fault *faul
                                       duration_text(program, grace_ms));
         diag_help(diag, "keep it within the watermark; `fault late` makes late records");
     }
-    grace_ms += lateness_behind(source, 0);
+    grace_ms += lateness_behind(source);
     if (fault->kind == FAULT_LATE && fault->low_ms <= grace_ms) {
         struct diag *diag = diag_lint(program, W2005, fault->span,
                                       "some of these will not be late: windows wait %s",

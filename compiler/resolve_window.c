@@ -128,7 +128,7 @@ static void resolve_groups(struct builder *builder, struct step *step)
     const struct record_type *row = builder->scope.row;
     if (!clause || !row)
         return;
-    columns_named(program, row, builder->stream->name.text, &clause->names, &step->key_columns,
+    columns_named(program, row, builder->scope.row_of, &clause->names, &step->key_columns,
                   &step->key_count);
     for (size_t i = 0; i < step->key_count; i++) {
         const struct type *type = row->fields[step->key_columns[i]].type;
@@ -353,6 +353,9 @@ void build_window(struct builder *builder)
 static void check_ttl(struct program *program, const struct stream *window,
                       const struct step *window_step, const struct stream *above)
 {
+    if (above->info->seen_by == window_step)
+        return;
+    above->info->seen_by = window_step;
     for (size_t i = 0; i < above->step_count; i++) {
         const struct step *step = &above->steps[i];
         int64_t needed_ms = watermark_bound(program, above) + window_step->lateness_ms;

@@ -9,8 +9,9 @@
 #include "aggregates_state.h"
 
 #define LIMBS PIPE_WIDE_LIMBS
-#define FIXED_AT ((PIPE_FIXED_LOWEST_BIT - PIPE_WIDE_LOWEST_BIT) / 64) /* limb of the fixed part   \
-                                                                        */
+#define FIXED_AT                                                                                   \
+    ((PIPE_FIXED_LOWEST_BIT - PIPE_WIDE_LOWEST_BIT) / 64) /* limb of the fixed part                \
+                                                           */
 
 /* Adds two's complement limbs at limb `at`, with their sign extended to the top. */
 static void add_limbs(uint64_t *wide, unsigned at, const uint64_t *limbs, unsigned count)

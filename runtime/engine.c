@@ -1,6 +1,7 @@
 /*
  * engine.c: the life of a run: open, one loop over all tasks, close.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -161,8 +162,8 @@ bool engine_open(struct pipe_engine *engine)
         engine->plan->start();
     if (!engine_recover(engine) || !engine_open_outputs(engine))
         return false;
-    if (!engine->log->ops->commit(engine->log)) /* identity, inputs, topics */
-        return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+    if (!engine_commit(engine)) /* identity, inputs, topics, the positions of new tasks */
+        return false;
     classify_sources(engine);
     engine->finished_before = engine->resumed && at_ends(engine);
     return true;

@@ -216,7 +216,7 @@ static bool recover_task(struct pipe_engine *engine, struct engine_task *task, u
     task->marked_watermark = task->task.watermark;
     task->raise_time_ms = r.committed.raise_time_ms;
     task->ended = r.committed.ended;
-    task->dirty = false;
+    task->dirty = !r.has_committed; /* a position is committed before any state is saved */
     /* How many corrections were sent depends on the commits: what was counted then counts. */
     memcpy(task->task.counters, r.counters, counters_bytes);
     free(r.counters);

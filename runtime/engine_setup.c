@@ -193,6 +193,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
     task->task.plan = engine->plan;
     task->task.stage = stage;
     task->task.stage_index = stage_index;
+    task->task.discards = engine->options->no_output;
     task->task.partition = (int32_t)partition;
     task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
     task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;

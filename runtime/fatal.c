@@ -1,5 +1,5 @@
-/* fatal.c: data that no clause of the pipeline covers, as generated code finds it (a sum out of range without
- * `rejects to`): the program stops, and nothing of the open batch is committed. */
+/* fatal.c: data that no clause of the pipeline covers, as generated code finds it (a sum out of
+ * range without `rejects to`): the program stops, and nothing of the open batch is committed. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -286,6 +286,7 @@ struct pipe_task {
     const void *encoded_row; const void *encoded_by; uint64_t encoded_serial;
     char detail[256];                   /* of the last failure */
     bool replaying;                     /* outputs are discarded */
+    bool discards;                      /* they go nowhere in this run (--no-output) */
     struct pipe_engine *engine;
 };
 
@@ -295,6 +296,12 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
 
 /* Whether an event time is valid (years 0001–9999) and, on Kafka, not more than `ahead` after kafka_time. NULL, or the reason with task->detail. */
 const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *record, int64_t event_time);
+
+/* Rows for sinks are wanted by nobody now: not worth encoding. */
+static inline bool pipe_discards(const struct pipe_task *task)
+{
+    return task->replaying || task->discards;
+}
 
 /* Every function that fills a row struct calls this after filling it, so that an encoding of another row at the same address is not reused. */
 static inline void pipe_new_row(struct pipe_task *task)

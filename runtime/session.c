@@ -46,8 +46,7 @@ static void make_ready(struct pipe_window *st)
     }
 }
 
-/* --- Rows
- * ----------------------------------------------------------------------------------------- */
+/* --- Rows ------------------------------------------------------------------------------------ */
 
 /* Sends and forgets the sessions of a key that end at `end`. */
 static void close_sessions(struct pipe_task *task, struct pipe_window *st,
@@ -82,16 +81,16 @@ static void close_sessions(struct pipe_task *task, struct pipe_window *st,
 
 static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
 {
-    struct window_list *heap = &st->heap;
+    struct window_heap *heap = &st->heap;
     if (!st->ready)
         make_ready(st);
     if (watermark <= st->advanced)
         return;
     st->advanced = watermark;
     st->row_count = 0;
-    while (heap->count > 0 && heap->items[0]->due <= watermark &&
-           heap->items[0]->due != PIPE_TIME_MAX) {
-        struct window_entry *entry = heap->items[0];
+    while (heap->count > 0 && heap->items[0].due <= watermark &&
+           heap->items[0].due != PIPE_TIME_MAX) {
+        struct window_entry *entry = heap->items[0].entry;
         uint32_t before = st->row_count;
         for (uint32_t i = 0; i < entry->pane_count; i++) {
             if (over_at(st, session_i(st, entry, i)) <= watermark)
@@ -107,8 +106,7 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
         close_sessions(task, st, st->rows[i].entry, st->rows[i].end);
 }
 
-/* --- Records
- * -------------------------------------------------------------------------------------- */
+/* --- Records --------------------------------------------------------------------------------- */
 
 struct span {
     int64_t start, end;
@@ -242,8 +240,7 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     return (struct pipe_window_hit){window_acc(session), 0, 0};
 }
 
-/* --- State
- * ---------------------------------------------------------------------------------------- */
+/* --- State ----------------------------------------------------------------------------------- */
 
 static void *session_create(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key)
 {
@@ -283,7 +280,7 @@ static int64_t session_next_due(const void *state)
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         make_ready(st);
-    return st->heap.count > 0 ? st->heap.items[0]->due : PIPE_TIME_MAX;
+    return st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
 }
 
 static uint64_t session_open_pairs(const void *state)

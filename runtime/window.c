@@ -5,9 +5,7 @@
  * Everything due at W is done before the next record is taken, whether or not the engine has called
  * advance in between; so rows and revisions are functions of the log, whatever the batches.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "window.h"
 
@@ -22,8 +20,7 @@ static struct pipe_counters *counters_of(struct pipe_task *task, const struct pi
     return &task->counters[st->def->stream];
 }
 
-/* --- When an entry is due
- * ------------------------------------------------------------------------- */
+/* --- When an entry is due -------------------------------------------------------------------- */
 
 /* End of the next window after `closed` with something in it; panes are sorted, so the first one
  * that is not over gives it unless it skips windows. */
@@ -100,8 +97,7 @@ static void make_ready(struct pipe_window *st)
     }
 }
 
-/* --- Rows
- * ----------------------------------------------------------------------------------------- */
+/* --- Rows ------------------------------------------------------------------------------------ */
 
 /* Makes a row; false: it was rejected. */
 static bool emit(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
@@ -192,8 +188,7 @@ static void process(struct pipe_task *task, struct pipe_window *st, struct windo
     window_release(st, entry);
 }
 
-/* --- Corrected and early rows
- * --------------------------------------------------------------------- */
+/* --- Corrected and early rows ---------------------------------------------------------------- */
 
 /* Corrections of windows that are forgotten at `watermark`. */
 static void send_corrections(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
@@ -255,8 +250,7 @@ static bool passes_multiple(const struct pipe_window *st, int64_t from, int64_t 
            (from == PIPE_TIME_MIN || pipe_floor_div(from, every) != pipe_floor_div(to, every));
 }
 
-/* --- Partials
- * ------------------------------------------------------------------------------------- */
+/* --- Partials -------------------------------------------------------------------------------- */
 
 static void ship(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
                  int64_t watermark, bool all)
@@ -288,15 +282,15 @@ static void ship(struct pipe_task *task, struct pipe_window *st, struct window_e
 /* Adds a row to make for every entry that is due at W: in a heap they are at the top, connected. */
 static void add_due(struct pipe_window *st, int64_t watermark)
 {
-    struct window_list *heap = &st->heap;
+    const struct window_heap *heap = &st->heap;
     st->row_count = 0;
-    if (heap->count > 0 && heap->items[0]->due <= watermark)
-        window_add_row(st, heap->items[0]->next_close, heap->items[0]);
+    if (heap->count > 0 && heap->items[0].due <= watermark)
+        window_add_row(st, heap->items[0].entry->next_close, heap->items[0].entry);
     for (uint32_t i = 0; i < st->row_count; i++) {
-        uint32_t child = 2 * (st->rows[i].entry->heap_at - 1) + 1;
-        for (uint32_t end = child + 2; child < end && child < heap->count; child++) {
-            if (heap->items[child]->due <= watermark)
-                window_add_row(st, heap->items[child]->next_close, heap->items[child]);
+        uint32_t child = 4 * (st->rows[i].entry->heap_at - 1) + 1;
+        for (uint32_t end = child + 4; child < end && child < heap->count; child++) {
+            if (heap->items[child].due <= watermark)
+                window_add_row(st, heap->items[child].entry->next_close, heap->items[child].entry);
         }
     }
 }
@@ -307,7 +301,7 @@ static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
     st->row_count = 0;
     if (all) {
         for (uint32_t i = 0; i < st->heap.count; i++)
-            window_add_row(st, st->heap.items[i]->next_close, st->heap.items[i]);
+            window_add_row(st, st->heap.items[i].entry->next_close, st->heap.items[i].entry);
     }
     if (!all)
         add_due(st, st->advanced);
@@ -316,13 +310,12 @@ static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
         ship(task, st, st->rows[i].entry, st->advanced, all);
 }
 
-/* --- Time
- * ----------------------------------------------------------------------------------------- */
+/* --- Time ------------------------------------------------------------------------------------ */
 
 static void close_due(struct pipe_task *task, struct pipe_window *st)
 {
-    while (st->heap.count > 0 && st->heap.items[0]->due <= st->advanced) {
-        int64_t due = st->heap.items[0]->due;
+    while (st->heap.count > 0 && st->heap.items[0].due <= st->advanced) {
+        int64_t due = st->heap.items[0].due;
         if (due == PIPE_TIME_MAX)
             break;
         add_due(st, due);
@@ -385,7 +378,7 @@ static int64_t window_next_due(const void *state)
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         make_ready(st);
-    int64_t due = st->heap.count > 0 ? st->heap.items[0]->due : PIPE_TIME_MAX;
+    int64_t due = st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
     if (st->def->emit == PIPE_EMIT_UPDATE &&
         (st->def->phase == PIPE_PHASE_PARTIAL ? st->heap.count : st->lists[WINDOW_EARLY].count) >
             0) {
@@ -395,8 +388,7 @@ static int64_t window_next_due(const void *state)
     return due;
 }
 
-/* --- Records and partials
- * ------------------------------------------------------------------------- */
+/* --- Records and partials -------------------------------------------------------------------- */
 
 /* Windows that are closed but still take records: their rows will be corrected. `end` is the first
  * window that counts. */
@@ -508,16 +500,15 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     return hit;
 }
 
-_Noreturn static void bad_partial(const struct pipe_task *task, const struct pipe_window *st,
-                                  const struct pipe_record *record, const struct pipe_reader *in)
+static void bad_partial(struct pipe_task *task, const struct pipe_window *st,
+                        const struct pipe_record *record, const struct pipe_reader *in)
 {
-    fprintf(
-        stderr,
-        "error: a partial of `%s` in the exchange, partition %d, offset %lld, is malformed (%s): "
-        "the log is damaged; restore it from a copy\n",
+    pipe_fatal(
+        task,
+        "the log is damaged: the partial of %s in partition %d, offset %lld, of its exchange "
+        "is malformed (%s); restore the log from a copy",
         st->def->name, (int)task->partition, (long long)record->offset,
         in->cause != NULL ? in->cause : "bytes left over");
-    _exit(3);
 }
 
 void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe_record *record,
@@ -530,11 +521,16 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
     struct window_partial partial;
     advance_to(task, st, pipe_time_sub(task->watermark, def->delay));
     pipe_reader_init(&in, payload.data, payload.size, &task->arena);
-    if (!window_read_partial(def, &in, &partial))
+    if (!window_read_partial(def, &in, &partial)) {
         bad_partial(task, st, record, &in);
+        return;
+    }
     struct window_pane *from = window_new_total(st);
-    if (!def->acc->load(window_acc(from), &in) || in.at != in.end)
+    if (!def->acc->load(window_acc(from), &in) || in.at != in.end) {
         bad_partial(task, st, record, &in);
+        window_free_total(st, from);
+        return;
+    }
     int64_t first = partial.first, last = window_last_end(def, partial.start);
     counters->received += partial.records * window_ends(def, first, last);
     /* The order of partials and markers leaves none for windows that are forgotten (semantics.md
@@ -554,8 +550,7 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
     window_free_total(st, from);
 }
 
-/* --- State
- * ---------------------------------------------------------------------------------------- */
+/* --- State ----------------------------------------------------------------------------------- */
 
 static int64_t greatest_divisor(int64_t a, int64_t b)
 {

@@ -56,25 +56,39 @@ struct window_slider {
 
 enum window_list_kind { WINDOW_SAVE, WINDOW_DIRTY, WINDOW_EARLY, WINDOW_LISTS };
 
+/* What a record touches is at the end, beside the key; behind the key is room for the first panes.
+ */
 struct window_entry {
     uint64_t hash;
-    int64_t due;        /* PIPE_TIME_MAX: never */
-    int64_t next_close; /* end of the next window that sends its first or final row */
-    uint8_t *panes;     /* pane i is at (pane_begin + i) * stride */
-    uint32_t pane_begin, pane_count, pane_capacity, recent;
-    uint32_t irregular;       /* panes that do not count for all their windows */
+    int64_t due;              /* PIPE_TIME_MAX: never */
+    int64_t next_close;       /* end of the next window that sends its first or final row */
     struct window_sent *sent; /* ascending by end */
     uint32_t sent_count, sent_capacity;
-    uint32_t heap_at;          /* index in the heap, plus 1; 0: not in it */
-    uint32_t at[WINDOW_LISTS]; /* index in the list, plus 1; 0: not in it */
+    uint32_t heap_at;   /* index in the heap, plus 1; 0: not in it */
+    uint32_t irregular; /* panes that do not count for all their windows */
     struct window_slider *closing,
-        *again; /* NULL until needed: first rows; early and corrected ones */
+        *again;     /* NULL until needed: first rows; early, corrected ones */
+    uint8_t *panes; /* pane i is at (pane_begin + i) * stride */
+    uint32_t pane_begin, pane_count, pane_capacity, recent;
+    uint32_t at[WINDOW_LISTS]; /* index in the list, plus 1; 0: not in it */
     uint32_t key_bytes;
     uint8_t key[];
 };
+#define WINDOW_PANES_INSIDE 2
 
 struct window_list {
     struct window_entry **items;
+    uint32_t count, capacity;
+};
+
+/* Four children a node: they share a cache line or two. Dues are here, not to be fetched from
+ * entries. */
+struct window_due {
+    int64_t due;
+    struct window_entry *entry;
+};
+struct window_heap {
+    struct window_due *items;
     uint32_t count, capacity;
 };
 
@@ -102,7 +116,8 @@ struct pipe_window {
     bool ready; /* dues are known; false behind a load */
     struct window_slot *slots;
     uint32_t slot_capacity, entry_count;
-    struct window_list heap, lists[WINDOW_LISTS];
+    struct window_heap heap;
+    struct window_list lists[WINDOW_LISTS];
     struct window_pane *total;    /* scratch */
     struct pipe_buf removed;      /* keys to be removed from the store: uint32_t size, bytes */
     struct pipe_buf key, value;   /* scratch */
@@ -123,8 +138,7 @@ static inline struct window_pane *window_pane_at(const struct pipe_window *st,
                                           (size_t)(entry->pane_begin + i) * st->stride);
 }
 
-/* --- The grid: ends are start + size, one every `every`
- * ------------------------------------------- */
+/* --- The grid: ends are start + size, one every `every` -------------------------------------- */
 
 static inline int64_t window_grid(int64_t time, int64_t offset, int64_t step)
 {
@@ -166,8 +180,7 @@ static inline int64_t window_forgotten(const struct pipe_window *st)
     return pipe_time_sub(st->advanced, st->def->lateness);
 }
 
-/* --- window_table.c
- * ------------------------------------------------------------------------------- */
+/* --- window_table.c -------------------------------------------------------------------------- */
 
 /* The entry of a key, made if need be. */
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
@@ -190,8 +203,7 @@ void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t
 void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry);
 void window_sort_rows(struct pipe_window *st); /* by (end, key), without repetitions */
 
-/* --- window_total.c
- * ------------------------------------------------------------------------------- */
+/* --- window_total.c -------------------------------------------------------------------------- */
 
 struct window_pane *window_new_total(const struct pipe_window *st);
 void window_free_total(const struct pipe_window *st, struct window_pane *total); /* may be NULL */
@@ -200,8 +212,7 @@ void window_free_slider(const struct pipe_window *st, struct window_slider *slid
 const struct window_pane *window_total_of(struct pipe_window *st, struct window_entry *entry,
                                           struct window_slider **slider, int64_t end);
 
-/* --- window_state.c
- * ------------------------------------------------------------------------------- */
+/* --- window_state.c -------------------------------------------------------------------------- */
 
 void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
                                const struct window_pane *pane);

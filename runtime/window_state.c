@@ -55,8 +55,7 @@ void window_forget_stored_sent(struct pipe_window *st, const struct window_entry
     sent_key(&st->removed, entry, sent->end);
 }
 
-/* --- Save
- * ----------------------------------------------------------------------------------------- */
+/* --- Save ------------------------------------------------------------------------------------ */
 
 static void put(const struct pipe_window *st, const struct pipe_state_writer *writer)
 {
@@ -124,8 +123,7 @@ void window_save(void *state, const struct pipe_state_writer *writer)
     list->count = 0;
 }
 
-/* --- Load
- * ----------------------------------------------------------------------------------------- */
+/* --- Load ------------------------------------------------------------------------------------ */
 
 static bool on_grid(const struct pipe_state_def *def, int64_t end)
 {
@@ -205,8 +203,7 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
     return in.at == in.end;
 }
 
-/* --- Partials
- * ------------------------------------------------------------------------------------- */
+/* --- Partials -------------------------------------------------------------------------------- */
 
 void window_write_partial(const struct window_entry *entry, const struct pipe_state_def *def,
                           const struct window_pane *pane, struct pipe_buf *out)

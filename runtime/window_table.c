@@ -9,8 +9,7 @@
 
 #include "window.h"
 
-/* --- Hash table: linear probing, at most two thirds used
- * ------------------------------------------ */
+/* --- Hash table: linear probing, at most two thirds used ------------------------------------- */
 
 static void grow_table(struct pipe_window *st)
 {
@@ -30,6 +29,21 @@ static void grow_table(struct pipe_window *st)
     st->slot_capacity = capacity;
 }
 
+static size_t inside_offset(size_t key_bytes)
+{
+    return (offsetof(struct window_entry, key) + key_bytes + 15) & ~(size_t)15;
+}
+
+static size_t entry_bytes(const struct pipe_window *st, size_t key_bytes)
+{
+    return inside_offset(key_bytes) + (size_t)WINDOW_PANES_INSIDE * st->stride;
+}
+
+static bool has_panes_inside(const struct window_entry *entry)
+{
+    return entry->panes == (const uint8_t *)entry + inside_offset(entry->key_bytes);
+}
+
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
 {
     uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
@@ -38,14 +52,20 @@ struct window_entry *window_entry_of(struct pipe_window *st, const void *key, si
     uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
     for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
         struct window_entry *entry = st->slots[i].entry;
-        if (st->slots[i].hash == hash && entry->key_bytes == key_bytes &&
-            memcmp(entry->key, key, key_bytes) == 0)
+        if (st->slots[i].hash != hash)
+            continue;
+        __builtin_prefetch((const uint8_t *)entry + 64); /* its lines come in one wait */
+        __builtin_prefetch((const uint8_t *)entry + 192);
+        __builtin_prefetch((const uint8_t *)entry + 256);
+        if (entry->key_bytes == key_bytes && memcmp(entry->key, key, key_bytes) == 0)
             return entry;
     }
     if (key_bytes > UINT32_MAX)
         pipe_out_of_memory();
-    struct window_entry *entry = pipe_malloc(sizeof *entry + key_bytes);
+    struct window_entry *entry = pipe_malloc(entry_bytes(st, key_bytes));
     memset(entry, 0, sizeof *entry);
+    entry->panes = (uint8_t *)entry + inside_offset(key_bytes);
+    entry->pane_capacity = WINDOW_PANES_INSIDE;
     entry->hash = hash;
     entry->due = entry->next_close = PIPE_TIME_MAX;
     entry->key_bytes = (uint32_t)key_bytes;
@@ -53,7 +73,7 @@ struct window_entry *window_entry_of(struct pipe_window *st, const void *key, si
         memcpy(entry->key, key, key_bytes);
     st->slots[i] = (struct window_slot){hash, entry};
     st->entry_count++;
-    st->memory_bytes += sizeof *entry + key_bytes;
+    st->memory_bytes += entry_bytes(st, key_bytes);
     return entry;
 }
 
@@ -78,10 +98,12 @@ static void free_entry(struct pipe_window *st, struct window_entry *entry)
     window_drop_panes(st, entry, 0, entry->pane_count);
     window_free_slider(st, entry->closing);
     window_free_slider(st, entry->again);
-    st->memory_bytes -= sizeof *entry + entry->key_bytes +
-                        (uint64_t)entry->pane_capacity * st->stride +
-                        entry->sent_capacity * sizeof *entry->sent;
-    free(entry->panes);
+    st->memory_bytes -=
+        entry_bytes(st, entry->key_bytes) + entry->sent_capacity * sizeof *entry->sent;
+    if (!has_panes_inside(entry)) {
+        st->memory_bytes -= (uint64_t)entry->pane_capacity * st->stride;
+        free(entry->panes);
+    }
     free(entry->sent);
     free(entry);
 }
@@ -110,8 +132,7 @@ void window_free_all(struct pipe_window *st)
     free(st->rows);
 }
 
-/* --- Lists
- * ---------------------------------------------------------------------------------------- */
+/* --- Lists ----------------------------------------------------------------------------------- */
 
 static void push(struct window_list *list, struct window_entry *entry)
 {
@@ -141,58 +162,62 @@ void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct wi
     entry->at[kind] = 0;
 }
 
-/* --- Heap by due time
- * ----------------------------------------------------------------------------- */
+/* --- Heap by due time ------------------------------------------------------------------------ */
 
-static void place(struct window_list *heap, uint32_t i, struct window_entry *entry)
+static void place(struct window_heap *heap, uint32_t i, struct window_due item)
 {
-    heap->items[i] = entry;
-    entry->heap_at = i + 1;
+    heap->items[i] = item;
+    item.entry->heap_at = i + 1;
 }
 
-static void sift(struct window_list *heap, uint32_t i)
+/* Puts an item where it belongs, starting at place i, whose own item is elsewhere. */
+static void sift(struct window_heap *heap, uint32_t i, struct window_due item)
 {
-    struct window_entry *entry = heap->items[i];
-    while (i > 0 && heap->items[(i - 1) / 2]->due > entry->due) {
-        place(heap, i, heap->items[(i - 1) / 2]);
-        i = (i - 1) / 2;
+    while (i > 0 && heap->items[(i - 1) / 4].due > item.due) {
+        place(heap, i, heap->items[(i - 1) / 4]);
+        i = (i - 1) / 4;
     }
-    for (uint32_t child = 2 * i + 1; child < heap->count; child = 2 * i + 1) {
-        if (child + 1 < heap->count && heap->items[child + 1]->due < heap->items[child]->due)
-            child++;
-        if (heap->items[child]->due >= entry->due)
+    for (;;) {
+        uint32_t child = 4 * i + 1, least = child;
+        if (child >= heap->count)
             break;
-        place(heap, i, heap->items[child]);
-        i = child;
+        for (uint32_t next = child + 1; next < child + 4 && next < heap->count; next++) {
+            if (heap->items[next].due < heap->items[least].due)
+                least = next;
+        }
+        if (heap->items[least].due >= item.due)
+            break;
+        place(heap, i, heap->items[least]);
+        i = least;
     }
-    place(heap, i, entry);
+    place(heap, i, item);
 }
 
 void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t due)
 {
-    struct window_list *heap = &st->heap;
+    struct window_heap *heap = &st->heap;
     entry->due = due;
     if (due == PIPE_TIME_MAX && entry->pane_count == 0 && entry->sent_count == 0) {
         if (entry->heap_at == 0)
             return;
         uint32_t at = entry->heap_at - 1;
-        struct window_entry *last = heap->items[--heap->count];
+        struct window_due last = heap->items[--heap->count];
         entry->heap_at = 0;
-        if (last != entry) {
-            place(heap, at, last);
-            sift(heap, at);
-        }
+        if (last.entry != entry)
+            sift(heap, at, last);
         return;
     }
     if (entry->heap_at == 0) {
-        push(heap, entry);
-        entry->heap_at = heap->count;
+        if (heap->count == heap->capacity) {
+            heap->capacity = heap->capacity == 0 ? 64 : heap->capacity * 2;
+            heap->items = pipe_realloc(heap->items, heap->capacity * sizeof *heap->items);
+        }
+        entry->heap_at = ++heap->count;
     }
-    sift(heap, entry->heap_at - 1);
+    sift(heap, entry->heap_at - 1, (struct window_due){due, entry});
 }
 
-/* --- Panes
- * ---------------------------------------------------------------------------------------- */
+/* --- Panes ----------------------------------------------------------------------------------- */
 
 static void make_room(struct pipe_window *st, struct window_entry *entry)
 {
@@ -205,10 +230,17 @@ static void make_room(struct pipe_window *st, struct window_entry *entry)
         entry->pane_begin = 0;
         return;
     }
-    uint32_t more = entry->pane_capacity == 0 ? 1 : entry->pane_capacity;
-    entry->panes = pipe_realloc(entry->panes, (size_t)(entry->pane_capacity + more) * st->stride);
-    entry->pane_capacity += more;
-    st->memory_bytes += (uint64_t)more * st->stride;
+    size_t before = (size_t)entry->pane_capacity * st->stride;
+    if (has_panes_inside(entry)) {
+        uint8_t *panes = pipe_malloc(2 * before);
+        memcpy(panes, entry->panes, before);
+        entry->panes = panes;
+        st->memory_bytes += 2 * before;
+    } else {
+        entry->panes = pipe_realloc(entry->panes, 2 * before);
+        st->memory_bytes += before;
+    }
+    entry->pane_capacity *= 2;
 }
 
 struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
@@ -269,8 +301,7 @@ void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint3
     entry->recent = entry->pane_count == 0 ? 0 : entry->pane_count - 1;
 }
 
-/* --- Sent windows
- * --------------------------------------------------------------------------------- */
+/* --- Sent windows ---------------------------------------------------------------------------- */
 
 static uint32_t sent_from(const struct window_entry *entry, int64_t end)
 {
@@ -315,8 +346,7 @@ void window_drop_sent(struct pipe_window *st, struct window_entry *entry, uint32
     memmove(entry->sent + i, entry->sent + i + 1, (entry->sent_count - i) * sizeof *entry->sent);
 }
 
-/* --- Rows to make
- * --------------------------------------------------------------------------------- */
+/* --- Rows to make ---------------------------------------------------------------------------- */
 
 void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry)
 {

@@ -227,10 +227,12 @@ def cases_of(group):
 
 
 def program_of(tally, group, pipec, build):
-    """The compiled program of a group, made if it is not there; None after a report."""
+    """The compiled program of a group, made if it is not there or old; None after a report."""
     program = os.path.join(build, "bad_" + group)
-    if not os.path.exists(program):
-        source = os.path.join("tests", "bad_input", group + ".pipe")
+    source = os.path.join("tests", "bad_input", group + ".pipe")
+    made_from = (pipec, os.path.join(ROOT, source), os.path.join(build, "libpipe.a"))
+    newest = max(os.path.getmtime(path) for path in made_from if os.path.exists(path))
+    if not os.path.exists(program) or os.path.getmtime(program) < newest:
         command = [pipec, "build", "--out", os.path.join(build, "generated"), "-o", program, source]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)

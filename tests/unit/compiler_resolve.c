@@ -98,6 +98,13 @@ static void test_nulls(void **state)
         {CHANGES "stream a from s where after is not null select after as row, key;"
                  "stream c from a where row.total > 0; sink r from c to stdout at least once;",
          ""},
+        {CHANGES "stream c from s divert after is not null to e; stream a from e where after.total "
+                 "> 0; sink q from c to stdout at least once;" SUNK,
+         ""},
+        {CHANGES
+         "stream c from s divert op = 'x' to e divert after is not null to e; stream a from "
+         "e where after.total > 0; sink q from c to stdout at least once;" SUNK,
+         "PC3104 "},
         {ORDERS "stream a from s where address.zip is not null select *, note as n;"
                 "stream c from a where address.zip <> '' and address.city <> '';"
                 "sink r from c to stdout at least once;",
@@ -549,6 +556,98 @@ static void test_traffic_and_tests(void **state)
     RULES(rules);
 }
 
+#define WIDE                                                                                       \
+    "pipeline p; contract wide from 'tests/golden/contracts/wide.avsc';\n"                         \
+    "source s from kafka topic 'w' partitions 1 contract wide event time at rejects to bad;\n"     \
+    "sink bad_rows from bad to stdout at least once; sink r from s to stdout at least once;\n"
+#define EXPECT(value) WIDE "test 'x' given s at 0s nothing expect s (" value ");"
+#define PLACED(value)                                                                              \
+    ORDERS "sink r from s to stdout at least once;"                                                \
+           "test 'x' given s at 0s nothing expect s (" value ");"
+
+static void test_constants(void **state)
+{
+    (void)state;
+    static const struct rule rules[] = {
+        {EXPECT("flag: true, small: -5, big: 64KiB, ratio: 1, weight: -0.5"), ""},
+        {EXPECT("flag: 1"), "PC2029 "},
+        {EXPECT("small: 2147483648"), "PC2029 "},
+        {EXPECT("small: 1.5"), "PC2029 "},
+        {EXPECT("small: 4GiB"), "PC2029 "},
+        {EXPECT("big: 9223372036854775808"), "PC2029 "},
+        {EXPECT("price: 12.50, text: 'a', day: '2026-01-31', maybe: null"), ""},
+        {EXPECT("price: '-12.50', day: 20000"), ""},
+        {EXPECT("price: '12.505'"), "PC2029 "},
+        {EXPECT("price: '1.2.3'"), "PC2029 "},
+        {EXPECT("price: 12345678901"), "PC2029 "},
+        {EXPECT("day: '2026-02-30'"), "PC2029 "},
+        {EXPECT("text: null"), "PC2029 "},
+        {EXPECT("text: 5"), "PC2029 "},
+        {EXPECT("at: 5s, uid: '00000000-0000-0000-0000-00000000000A'"), ""},
+        {EXPECT("at: '2026-01-31T10:00:00.000001Z'"), ""},
+        {EXPECT("at: '2026-01-31 at ten'"), "PC2029 "},
+        {EXPECT("uid: '00000000-0000-0000-0000-00000000000'"), "PC2029 "},
+        {EXPECT("uid: '00000000-0000-0000-0000+00000000000A'"), "PC2029 "},
+        {EXPECT("size: 'M', raw: 'AAE=', digest: 'AAAAAAAAAAAAAAAAAAAAAA=='"), ""},
+        {EXPECT("size: 'XL'"), "PC2029 "},
+        {EXPECT("raw: 'AAE'"), "PC2029 "},
+        {EXPECT("raw: 'A*E='"), "PC2029 "},
+        {EXPECT("digest: 'AAE='"), "PC2029 "},
+        {EXPECT("labels: ['a', 'b'], data: '{}'"), ""},
+        {EXPECT("labels: ['a', 5]"), "PC2029 "},
+        {EXPECT("labels: 'a'"), "PC2029 "},
+        {EXPECT("text: 'a', text: 'b'"), "PC2011 "},
+        {PLACED("tags: (a: 'x'), address: (city: 'Kiel'), items: [(sku: 'a', qty: 1, price: 2)]"),
+         ""},
+        {PLACED("tags: (a: 1)"), "PC2029 "},
+        {PLACED("tags: ['a']"), "PC2029 "},
+        {PLACED("address: (zip: '24103')"), "PC2028 "},
+        {PLACED("address: (city: 'Kiel', land: 'SH')"), "PC2006 "},
+        {PLACED("address: (city: 'Kiel', city: 'Ulm')"), "PC2011 "},
+        {PLACED("address: null, status: 'PAID'"), ""},
+        {PLACED("address: 'Kiel'"), "PC2029 "},
+    };
+    RULES(rules);
+}
+
+static void test_literal_casts(void **state)
+{
+    (void)state;
+    static const struct rule rules[] = {
+        {SELECT("cast('true' as bool) and cast('false' as bool)"), ""},
+        {SELECT("cast('yes' as bool)"), "PC3010 "},
+        {SELECT("cast('+12.50' as decimal(4,2))"), ""},
+        {SELECT("cast('12.505' as decimal(4,2))"), "PC3010 "},
+        {SELECT("cast('12.5' as int32)"), "PC3010 "},
+        {SELECT("cast('3000000000' as int32)"), "PC3010 "},
+        {SELECT("cast(-12.5 as string) || cast(0.05 as string) || cast(7 as string)"), ""},
+        {SELECT("cast(1.5 as int64)"), "PC3101 "},
+        {SELECT("cast(1.55 as decimal(3,1))"), "PC3101 "},
+        {SELECT("cast(1.5 as float32) + cast(1.5 as float64)"), "PC3101 "},
+        {SELECT("cast(0 as timestamp_ms) < at"), ""},
+        {SELECT("cast(0 as timestamp_us) < at"), ""},
+        {SELECT("cast(999999999999999999 as timestamp_ms)"), "PC3010 "},
+        {SELECT("cast(20000 as date) = day"), ""},
+        {SELECT("cast(9999999 as date)"), "PC3010 "},
+        {SELECT("cast('2026-01-31' as date) = day"), ""},
+        {SELECT("cast('00000000-0000-0000-0000-000000000000' as uuid) = u"), ""},
+        {SELECT("cast('abc' as bytes)"), ""},
+        {SELECT("cast(x as decimal(10,2))"), "PC3101 "},
+        {SELECT("cast(x as bool)"), "PC3009 "},
+        {SELECT("cast(d as int32)"), "PC3101 "},
+        {SELECT("cast(d as date)"), "PC3009 "},
+        {SELECT("cast(i as timestamp_ms)"), ""},
+        {SELECT("cast(i as date)"), "PC3101 "},
+        {SELECT("cast(w as int64)"), ""},
+        {SELECT("cast(w as string)"), "PC3009 "},
+        {SELECT("cast(at as date) = day and cast(day as timestamp_us) < us"), ""},
+        {SELECT("cast(u as string) || cast(b as string)"), ""},
+        {SELECT("cast(u as bytes)"), "PC3009 "},
+        {SELECT("cast(k as duration)"), "PC3009 "},
+    };
+    RULES(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,6 +660,8 @@ int main(void)
         cmocka_unit_test(test_structure),
         cmocka_unit_test(test_sources_and_sinks),
         cmocka_unit_test(test_traffic_and_tests),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_literal_casts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,7 @@
 #include "pipe.h"
 #include "state.h"
 
-/* --- Numbers
- * ---------------------------------------------------------------------------------------- */
+/* --- Numbers --------------------------------------------------------------------------------- */
 
 struct dice {
     uint64_t state;
@@ -39,8 +38,7 @@ static inline int64_t dice_roll(struct dice *dice, int64_t below)
     return (int64_t)(dice_next(dice) % (uint64_t)below);
 }
 
-/* --- Store
- * ------------------------------------------------------------------------------------------ */
+/* --- Store ----------------------------------------------------------------------------------- */
 
 struct store_entry {
     uint8_t *key, *value;
@@ -120,8 +118,7 @@ static inline void store_free(struct store *store)
     memset(store, 0, sizeof *store);
 }
 
-/* --- Task
- * ------------------------------------------------------------------------------------------- */
+/* --- Task ------------------------------------------------------------------------------------ */
 
 struct bench {
     struct pipe_task task;
@@ -198,8 +195,7 @@ static inline void bench_watermark(struct bench *bench, int64_t watermark, bool 
         bench->ops->advance(&bench->task, 0, input);
 }
 
-/* --- Accumulator
- * ------------------------------------------------------------------------------------ */
+/* --- Accumulator ----------------------------------------------------------------------------- */
 
 struct sample {
     struct pipe_sum_int sum;

@@ -35,8 +35,7 @@ static bool record_row(struct pipe_task *task, const struct pipe_window_row *fro
     return reject_modulus == 0 || row.sum % reject_modulus != 0;
 }
 
-/* --- The model
- * -------------------------------------------------------------------------------------- */
+/* --- The model ------------------------------------------------------------------------------- */
 
 struct event {
     int64_t time, value, offset, judge;
@@ -142,8 +141,7 @@ static bool model_add(const struct pipe_state_def *def, struct event *event, int
     return true;
 }
 
-/* --- One task
- * --------------------------------------------------------------------------------------- */
+/* --- One task -------------------------------------------------------------------------------- */
 
 static struct event random_event(struct dice *dice, int64_t *now, int64_t jitter)
 {
@@ -243,8 +241,7 @@ static void test_local(void **state)
     reject_modulus = 0;
 }
 
-/* --- Behind an exchange
- * ----------------------------------------------------------------------------- */
+/* --- Behind an exchange ---------------------------------------------------------------------- */
 
 static int compare_events(const void *a, const void *b)
 {
@@ -318,8 +315,7 @@ static void test_behind_exchange(void **state)
         run_behind(seed);
 }
 
-/* --- Single cases
- * ----------------------------------------------------------------------------------- */
+/* --- Single cases ---------------------------------------------------------------------------- */
 
 /* A record that overlaps two sessions makes one of them, unless `max` forbids. */
 static void test_bridge(void **state)

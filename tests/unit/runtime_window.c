@@ -10,8 +10,7 @@
 #define MAX_WINDOWS 4000
 #define MAX_ROWS 20000
 
-/* --- Rows that were made
- * ---------------------------------------------------------------------------- */
+/* --- Rows that were made --------------------------------------------------------------------- */
 
 struct row {
     int64_t start, end, sum, count, last, distinct;
@@ -45,8 +44,7 @@ static bool record_row(struct pipe_task *task, const struct pipe_window_row *fro
     return !is_rejected(row->sum);
 }
 
-/* --- Input and model
- * -------------------------------------------------------------------------------- */
+/* --- Input and model ------------------------------------------------------------------------- */
 
 struct event {
     int64_t time, value, judge; /* judge: watermark of its partition before it */
@@ -225,8 +223,7 @@ static void forget_run(void)
     pairs_in = pairs_late = 0;
 }
 
-/* --- One task
- * --------------------------------------------------------------------------------------- */
+/* --- One task -------------------------------------------------------------------------------- */
 
 struct trouble {
     unsigned restart_one_in, settle_one_in; /* 0: never */
@@ -317,8 +314,7 @@ static void test_local(void **state)
     reject_modulus = 0;
 }
 
-/* --- Two phases
- * ------------------------------------------------------------------------------------- */
+/* --- Two phases ------------------------------------------------------------------------------ */
 
 #define PARTITIONS 3
 
@@ -346,6 +342,15 @@ void pipe_exchange_partial(struct pipe_task *task, uint32_t index, const uint8_t
     message->partition = sender;
     message->size = payload.size;
     memcpy(message->bytes, payload.data, payload.size);
+}
+
+static unsigned fatal_count;
+
+void pipe_fatal(struct pipe_task *task, const char *format, ...)
+{
+    (void)task;
+    (void)format;
+    fatal_count++;
 }
 
 static void commit_source(struct bench *source, int partition)
@@ -469,8 +474,7 @@ static void test_two_phases(void **state)
     reject_modulus = 0;
 }
 
-/* --- Single cases
- * ----------------------------------------------------------------------------------- */
+/* --- Single cases ---------------------------------------------------------------------------- */
 
 static struct pipe_state_def plain_def(enum pipe_emit emit, int64_t lateness)
 {
@@ -617,12 +621,53 @@ static void test_malformed_entries(void **state)
     bench_close(&bench);
 }
 
+/* A partial that is cut short or changed stops the program, or reads as another one; nothing else.
+ */
+static void test_malformed_partials(void **state)
+{
+    (void)state;
+    struct pipe_state_def from = plain_def(PIPE_EMIT_CLOSE, 0), to;
+    struct dice dice = {4};
+    struct bench source, merge;
+    from.every = 20;
+    from.exchange = 3;
+    from.phase = PIPE_PHASE_PARTIAL;
+    to = from;
+    to.phase = PIPE_PHASE_MERGE;
+    forget_run();
+    sent = taken = 0;
+    fatal_count = 0;
+    bench_open(&source, &from, false);
+    put_one(&source, 50, 1);
+    put_one(&source, 51, 1);
+    bench_watermark(&source, PIPE_TIME_MAX, true);
+    assert_int_equal(sent, 1);
+    for (unsigned i = 0; i < 4000; i++) {
+        size_t size = i < exchange[0].size ? i : exchange[0].size;
+        uint8_t *bytes = store_copy(exchange[0].bytes, size);
+        struct pipe_record record = {.offset = 0};
+        if (i >= exchange[0].size)
+            bytes[dice_roll(&dice, (int64_t)size)] = (uint8_t)dice_next(&dice);
+        bench_open(&merge, &to, true);
+        pipe_window_merge(&merge.task, 0, &record, pipe_str_of(bytes, size));
+        assert_true(i >= exchange[0].size || fatal_count == i + 1);
+        check_balance(&merge);
+        bench_close(&merge);
+        free(bytes);
+    }
+    bench_close(&source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local),     cmocka_unit_test(test_two_phases),
-        cmocka_unit_test(test_revisions), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_updates),   cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_two_phases),
+        cmocka_unit_test(test_revisions),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_malformed_partials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,115 @@
+# Builds the fuzz targets into build/fuzz; run.sh calls it. From the root: make -f tests/fuzz/fuzz.mk
+#   ENGINE=libfuzzer   clang's fuzzer (default)
+#   ENGINE=replay      gcc, with replay.c for the fuzzer: runs given inputs, makes none
+
+ENGINE := libfuzzer
+BUILD := build/fuzz
+SANITIZERS := address,undefined
+MODE := -std=gnu11 -O1 -g -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -w -fno-sanitize-recover=all
+ifeq ($(ENGINE),libfuzzer)
+CC := clang
+CXX := clang++
+INSTRUMENT := -fsanitize=fuzzer-no-link,$(SANITIZERS)
+LINK := -fsanitize=fuzzer,$(SANITIZERS)
+DRIVER :=
+else
+CC := gcc
+CXX := g++
+INSTRUMENT := -fsanitize=$(SANITIZERS)
+LINK := -fsanitize=$(SANITIZERS)
+DRIVER := $(BUILD)/replay.o
+endif
+CFLAGS := $(MODE) $(INSTRUMENT)
+CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT)
+COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+
+COMPILER := $(patsubst compiler/%.c,$(BUILD)/compiler/%.o,$(filter-out compiler/main.c,$(wildcard compiler/*.c))) \
+    $(patsubst compiler/%.cc,$(BUILD)/compiler/%.o,$(wildcard compiler/*.cc)) \
+    $(BUILD)/compiler/parser.o $(BUILD)/compiler/lexer.o $(BUILD)/compiler/help_texts.o
+RUNTIME := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*.c)) \
+    $(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc))
+
+COMPILER_TARGETS := program format
+RUNTIME_TARGETS := writer_schema decoder json csv state log container inputs functions
+BOTH_TARGETS := schema
+TARGETS := $(COMPILER_TARGETS) $(RUNTIME_TARGETS) $(BOTH_TARGETS)
+
+.PHONY: all
+.DELETE_ON_ERROR:
+.SECONDARY:
+all: $(TARGETS:%=$(BUILD)/%) $(BUILD)/keywords.dict
+
+$(BUILD)/compiler/parser.c $(BUILD)/compiler/parser.h &: compiler/parser.y
+	@mkdir -p $(@D)
+	bison -o $(BUILD)/compiler/parser.c --header=$(BUILD)/compiler/parser.h $<
+
+$(BUILD)/compiler/lexer.c: compiler/lexer.l $(BUILD)/compiler/parser.h
+	flex -o $@ $<
+
+$(BUILD)/compiler/help_texts.c: compiler/embed_help.py compiler/codes.def
+	@mkdir -p $(@D)
+	python3 compiler/embed_help.py compiler/codes.def tests/errors $@
+
+$(BUILD)/compiler/%.o: $(BUILD)/compiler/%.c $(BUILD)/compiler/parser.h
+	$(CC) $(CFLAGS) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+
+$(BUILD)/compiler/%.o: compiler/%.c $(BUILD)/compiler/parser.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+
+$(BUILD)/compiler/%.o: compiler/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) -Icompiler -MMD -c -o $@ $<
+
+$(BUILD)/runtime/%.o: runtime/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Iruntime -MMD -c -o $@ $<
+
+$(BUILD)/runtime/%.o: runtime/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) -Iruntime -MMD -c -o $@ $<
+
+$(BUILD)/compiler.a: $(COMPILER)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/runtime.a: $(RUNTIME)
+	@rm -f $@
+	ar rcs $@ $^
+
+# The decoders of a contract with every type, as pipec generates them; its main() gives way to the fuzzer's.
+$(BUILD)/sample/sample.c: tests/fuzz/sample.pipe $(wildcard tests/fuzz/contracts/*) build/pipec
+	build/pipec $< --out $(BUILD)
+	sed 's/^int main(/int sample_main(/' $@ >$@.renamed
+	mv $@.renamed $@
+
+# Every keyword, operator and unit as a token of its own.
+$(BUILD)/keywords.dict: compiler/keywords.def compiler/functions.def tests/fuzz/fuzz.mk
+	@mkdir -p $(@D)
+	sed -nE 's/^KEYWORD\(([a-z_]+),.*/"\1"/p' compiler/keywords.def >$@
+	sed -nE 's/^[A-Z]+\("?([a-z0-9_]+)"?,.*/"\1("/p' compiler/functions.def >>$@
+	printf '"%s"\n' ' 5s' ' 1h' '10ms' ' 1d' '64KiB' '<>' '<=' '||' '..' '--' ' int64' ' string' ' timestamp_ms' \
+	    ' decimal(10,2)' ' float64' ' null' '%' >>$@
+
+$(BUILD)/%.o: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/compiler/parser.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Icompiler -Iruntime -I$(BUILD) -I$(BUILD)/compiler -MMD -c -o $@ $<
+
+$(BUILD)/decoder.o: $(BUILD)/sample/sample.c
+$(BUILD)/json.o: $(BUILD)/sample/sample.c
+$(BUILD)/csv.o: $(BUILD)/sample/sample.c
+$(BUILD)/state.o: $(BUILD)/sample/sample.c
+
+$(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a
+	$(CC) $(LINK) -o $@ $^ $(COMPILER_LIBS)
+
+# The inputs read in pieces whose size the fuzzer chooses.
+$(BUILD)/inputs $(BUILD)/container: WRAP := -Wl,--wrap=read
+$(RUNTIME_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/runtime.a
+	$(CC) $(LINK) $(WRAP) -o $@ $^ $(RUNTIME_LIBS)
+
+$(BOTH_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a $(BUILD)/runtime.a
+	$(CC) $(LINK) -o $@ $^ $(COMPILER_LIBS) $(RUNTIME_LIBS)
+
+-include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)

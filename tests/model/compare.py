@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Compares what a run left with what the model says, sink by sink, as multisets and byte for byte.
+
+compare.py PLAN.json PROGRAM DIRECTORY [SOURCE=FILES …]
+"""
+import collections
+import json
+import re
+import struct
+import sys
+from pathlib import Path
+
+import fastavro
+
+import inputs
+import values
+from model import Model
+
+
+class Difference(Exception):
+    pass
+
+
+# ---- What the model expects: (key, partition, cells) ----
+# cells: the row as a tuple of JSON texts or Approx objects, so that single columns can be compared otherwise.
+
+def cells_of(columns, row):
+    return tuple(row[c.name] if isinstance(row[c.name], values.Approx) else values.json_text(row[c.name], c.type)
+                 for c in columns)
+
+
+def expected_rows(sink):
+    return [(output.key, output.partition, None if output.row is None else cells_of(sink.columns, output.row))
+            for output in sink.outputs]
+
+
+# ---- What the run left ----
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\[\]{}"]+')
+
+
+def split_json(text):
+    """The texts of the values of one flat look at an object: {"a":1,"b":[…]} → ["1", "[…]"]; names apart."""
+    names, cells, at = [], [], 1
+    if text == "{}":
+        return (), ()
+    while at < len(text):
+        name = TOKEN.match(text, at)
+        names.append(json.loads(name[0]))
+        begin = at = name.end() + 1
+        depth = 0
+        while depth or text[at] not in ",}":
+            if text[at] == '"':
+                at = TOKEN.match(text, at).end()
+                continue
+            depth += text[at] in "[{"
+            depth -= text[at] in "]}"
+            at += 1
+        cells.append(text[begin:at])
+        at += 1
+    return tuple(names), tuple(cells)
+
+
+def cells_of_json(sink, text):
+    names, cells = split_json(text)
+    if names != tuple(c.name for c in sink.columns):
+        raise Difference(f"{sink.name}: the columns of {text}")
+    return cells
+
+
+def actual_topic(sink, program, directory):
+    rows = []
+    for partition, _, _, key, value in inputs.dump(program, directory, sink.target):
+        cells = None
+        if value is not None:
+            cells = value if sink.format == "avro" else cells_of_json(sink, value.decode())
+        rows.append((None if key is None else key.decode("latin-1" if sink.source_key else "utf-8"), partition, cells))
+    return rows
+
+
+def actual_file(sink, directory, paths):
+    path = paths[sink.name] if sink.kind == "file" else Path(directory) / "tables" / f"{sink.name}.jsonl"
+    if sink.format == "csv" and sink.kind == "file":
+        lines = [line for line, _ in inputs.decode.split_csv(Path(path).read_bytes())]
+        header = ",".join(values.csv_row([c], {c.name: c.name}) if False else c.name for c in sink.columns)
+        if lines[:1] != [header.encode()]:
+            raise Difference(f"{sink.name}: the header is {lines[:1]}")
+        return [(None, None, line.decode()) for line in lines[1:]]
+    if sink.format == "avro" and sink.kind == "file":
+        return actual_container(sink, path)
+    return [(None, None, cells_of_json(sink, line)) for line in Path(path).read_text().splitlines()]
+
+
+def actual_container(sink, path):
+    """Rows as Avro bytes: each record is written again by the schema of the plan."""
+    with open(path, "rb") as file:
+        reader = fastavro.reader(file)
+        schema = json.loads(reader.metadata["avro.schema"])
+        plain = fastavro.parse_schema(inputs.decode.without_logical_types(schema))
+        file.seek(0)
+        rows = []
+        columns = sink.columns
+        for row in fastavro.block_reader(file):
+            for _ in range(row.num_records):
+                record = fastavro.schemaless_reader(row.bytes_, plain)
+                got = {c.name: inputs.decode.from_avro(record[c.name], c.type, c.nullable) for c in columns}
+                rows.append((None, None, cells_of(columns, got)))
+    return rows
+
+
+def avro_cells(sink, row):
+    """The single-object frame around the row."""
+    schema = sink.schema
+    canonical = fastavro.schema.to_parsing_canonical_form(schema)
+    fingerprint = bytes.fromhex(fastavro.schema.fingerprint(canonical, "CRC-64-AVRO"))
+    record = values.Type("record row")
+    record.fields = sink.columns
+    return b"\xc3\x01" + fingerprint + values.avro_value(schema, record, row, {})
+
+
+# ---- The comparison ----
+
+def loose_columns(sink, model):
+    """Columns that are not compared byte for byte: index → how."""
+    loose = {}
+    for i, column in enumerate(sink.columns):
+        if column.name == "detail" and is_reject(sink):
+            loose[i] = "detail"
+        elif column.name == "revision" and sink.corrections:
+            loose[i] = "revision"
+    return loose
+
+
+def is_reject(sink):
+    return [c.name for c in sink.columns[:3]] == ["reason", "rule", "detail"]
+
+
+def masked(rows, loose):
+    """Details only have to be there or not."""
+    out = []
+    for key, partition, cells in rows:
+        if isinstance(cells, tuple) and "detail" in loose.values():
+            cells = tuple("*" if loose.get(i) == "detail" and cell != "null" else cell for i, cell in enumerate(cells))
+            cells = tuple('*' if cell == '"*"' else cell for cell in cells)
+        out.append((key, partition, cells))
+    return out
+
+
+def last_revisions(sink, rows):
+    """Of each window the row of the greatest revision, without it; revisions must differ."""
+    at = [c.name for c in sink.columns].index("revision")
+    identity = [i for i, c in enumerate(sink.columns) if c.name in ("window_start", "window_end") or c.name in sink.identity]
+    last, seen = {}, set()
+    for key, partition, cells in rows:
+        one = (key, partition, tuple(cells[i] for i in identity))
+        revision = int(cells[at]) if cells[at] != "null" else None
+        if (one, revision) in seen:
+            raise Difference(f"{sink.name}: revision {revision} twice: {cells}")
+        seen.add((one, revision))
+        if one not in last or revision > last[one][0]:
+            last[one] = (revision, (key, partition, cells))
+    return [row for _, row in last.values()], at
+
+
+def compare_revisions(sink, expected, actual):
+    actual, at = last_revisions(sink, actual)
+    if all(cells[at] == "null" for _, _, cells in expected):      # behind an exchange they count partials
+        drop = lambda rows: [(k, p, c[:at] + c[at + 1:]) for k, p, c in rows]
+        return drop(expected), drop(actual)
+    return expected, actual
+
+
+def without(rows, approx):
+    return [(key, partition, tuple(cell for i, cell in enumerate(cells) if i not in approx)) for key, partition, cells in rows]
+
+
+def compare_approx(sink, expected, actual, approx):
+    groups = collections.defaultdict(list)
+    for row, rest in zip(actual, without(actual, approx)):
+        groups[rest].append(row)
+    for row, rest in zip(expected, without(expected, approx)):
+        found = groups[rest].pop(0) if groups[rest] else None
+        for i in approx if found else []:
+            if isinstance(row[2][i], values.Approx) and not row[2][i].holds(float(found[2][i])):
+                raise Difference(f"{sink.name}: {sink.columns[i].name} is {found[2][i]}, not in {row[2][i]}: {found}")
+    return without(expected, approx), without(actual, approx)
+
+
+def compare_multisets(sink, expected, actual):
+    expected, actual = collections.Counter(expected), collections.Counter(actual)
+    missing, extra = expected - actual, actual - expected
+    if missing or extra:
+        show = lambda rows: "".join(f"\n    {count} × {row}" for row, count in list(sorted(rows.items(), key=repr))[:5])
+        raise Difference(f"{sink.name}: {sum(missing.values())} missing, {sum(extra.values())} unexpected of "
+                         f"{sum(expected.values())}\n  missing:{show(missing)}\n  unexpected:{show(extra)}")
+
+
+def compare_sink(model, sink, program, directory, paths):
+    as_bytes = sink.format == "avro" and sink.kind == "kafka"
+    as_csv = sink.format == "csv" and sink.kind == "file"
+    if as_bytes:
+        expected = [(o.key, o.partition, o.row and avro_cells(sink, o.row)) for o in sink.outputs]
+    elif as_csv:
+        expected = [(None, None, values.csv_row(sink.columns, o.row)) for o in sink.outputs]
+    else:
+        expected = expected_rows(sink)
+    if sink.kind == "kafka":
+        actual = actual_topic(sink, program, directory)
+    else:
+        actual = actual_file(sink, directory, paths)
+        expected = [(None, None, cells) for _, _, cells in expected]
+    if not as_bytes and not as_csv:
+        loose = loose_columns(sink, model)
+        expected, actual = masked(expected, loose), masked(actual, loose)
+        if "revision" in loose.values():
+            expected, actual = compare_revisions(sink, expected, actual)
+        approx = {i for _, _, cells in expected if cells for i, cell in enumerate(cells) if isinstance(cell, values.Approx)}
+        if approx:
+            expected, actual = compare_approx(sink, expected, actual, approx)
+    compare_multisets(sink, expected, actual)
+    return len(actual)
+
+
+def compare(plan, program, directory, source_paths, sink_paths):
+    """Raises Difference; else the number of rows of each sink."""
+    model = Model(plan, inputs.load(plan, source_paths, program, directory)).run()
+    return {sink.name: compare_sink(model, sink, program, directory, sink_paths) for sink in model.sinks.values()
+            if sink.kind != "stdout"}
+
+
+def main():
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    paths = dict(argument.split("=", 1) for argument in sys.argv[4:])
+    sources = {node["name"] for node in plan["nodes"] if node["node"] == "source"}
+    try:
+        rows = compare(plan, sys.argv[2], sys.argv[3], {n: p for n, p in paths.items() if n in sources},
+                       {n: p for n, p in paths.items() if n not in sources})
+    except Difference as difference:
+        print(difference)
+        return 1
+    for name, count in rows.items():
+        print(f"{count:10} rows equal  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

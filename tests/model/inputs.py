@@ -1,0 +1,145 @@
+"""The inputs of a run as the model takes them: dumped topics with their time records, topic files, data files."""
+import base64
+import glob
+import json
+import re
+import subprocess
+
+import fastavro
+
+import decode
+import functions as fn
+import values
+from model import PLUS, Record
+
+MILLISECONDS = values.Type("timestamp_ms")
+
+
+def dump(program, directory, topic):
+    """[(partition, offset, kafka_time ms, key, value)], key and value as bytes or None."""
+    command = [str(program), "inspect", str(directory), "dump", topic]
+    lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    return [dumped_record(line.decode()) for line in lines.splitlines()]
+
+
+LINE = re.compile(r'\{"partition":(\d+),"offset":(\d+),"kafka_time":("[^"]*"|null),"key(?:_base64)?":'
+                  r'(null|"(?:[^"\\]|\\.)*"),"value(_base64)?":(.*)\}')
+
+
+def dumped_record(line):
+    match = LINE.fullmatch(line)
+    time = fn.read_instant(json.loads(match[3]), MILLISECONDS) if match[3] != "null" else None
+    key, value = json.loads(match[4]), match[6]
+    if key is not None:
+        key = base64.b64decode(key) if '"key_base64":' in line[:line.index(match[4])] else key.encode()
+    if match[5]:
+        value = base64.b64decode(json.loads(value))
+    elif value == "null":
+        value = None
+    else:
+        value = json.loads(value).encode() if value[0] == '"' else value.encode()
+    return int(match[1]), int(match[2]), time, key, value
+
+
+def zigzag(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            return value >> 1 ^ -(value & 1), at
+
+
+def time_records(program, directory, pipeline, source):
+    """partition → [(offset, floor µs)]: a floor acts before the record at its offset."""
+    floors = {}
+    for partition, _, _, _, value in dump(program, directory, f"pipec.{pipeline}.{source}.time"):
+        offset, at = zigzag(value, 0)
+        _, at = zigzag(value, at)
+        floor, _ = zigzag(value, at)
+        floors.setdefault(partition, []).append((offset, PLUS if floor == (1 << 63) - 1 else floor))
+    return floors
+
+
+def with_floors(records, floors):
+    out = []
+    for record in records:
+        while floors and floors[0][0] <= record.offset:
+            out.append(("time", floors.pop(0)[1]))
+        out.append(record)
+    return out + [("time", floor) for _, floor in floors]
+
+
+def of_topic(program, directory, plan, node, index):
+    partitions = [[] for _ in range(node["partitions"])]
+    for partition, offset, time, key, value in dump(program, directory, node["topic"]):
+        partitions[partition].append(Record(index, partition, offset, value, node["topic"], key, time))
+    floors = time_records(program, directory, plan["pipeline"], node["name"])
+    return [with_floors(records, floors.get(p, [])) for p, records in enumerate(partitions)]
+
+
+def of_topic_files(pattern, node, index):
+    partitions = []
+    for partition, path in enumerate(sorted(glob.glob(pattern))):
+        with open(path, "rb") as file:
+            records = [Record(index, partition, offset, record["value"], node["topic"], record["key"],
+                              milliseconds(record["kafka_time"]))
+                       for offset, record in enumerate(fastavro.reader(file))]
+        partitions.append(records + [("time", PLUS)])
+    return partitions
+
+
+def milliseconds(moment):
+    if isinstance(moment, int):
+        return moment
+    return (moment.replace(tzinfo=None) - values.EPOCH) // fn.datetime.timedelta(milliseconds=1)
+
+
+def lines_of(data):
+    lines = data.split(b"\n")
+    if lines and lines[-1] == b"":
+        lines.pop()
+    return [line[:-1] if line.endswith(b"\r") else line for line in lines]
+
+
+def records_of_file(path, node, columns, contract):
+    """[(payload, fields)] of one data file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
+    if node["format"] != "csv":
+        return [(line, None) for line in lines_of(data)]
+    records = decode.split_csv(data)
+    positions = list(range(len(columns)))
+    expected = len(columns)
+    if node["header"]:
+        names = [text for text, _ in records.pop(0)[1]]
+        positions, expected = [names.index(c.name) for c in columns], len(names)
+    return [(text, (fields, expected, positions)) for text, fields in records]
+
+
+def of_files(pattern, node, index, contract):
+    columns = values.columns_of(node, "payload")
+    partitions = []
+    for partition, path in enumerate(sorted(glob.glob(pattern))):
+        records = [Record(index, partition, offset, payload, path, fields=fields)
+                   for offset, (payload, fields) in enumerate(records_of_file(path, node, columns, contract))]
+        partitions.append(records + [("time", PLUS)])
+    return partitions
+
+
+def load(plan, paths, program=None, directory=None):
+    """paths: source → pattern of files; other sources are read from the topics of the run directory."""
+    inputs = {}
+    sources = [node for node in plan["nodes"] if node["node"] == "source"]
+    for index, node in enumerate(sources):
+        pattern = paths.get(node["name"])
+        if pattern is None:
+            inputs[node["name"]] = of_topic(program, directory, plan, node, index)
+        elif node["transport"] == "kafka":
+            inputs[node["name"]] = of_topic_files(pattern, node, index)
+        else:
+            inputs[node["name"]] = of_files(pattern, node, index, None)
+    return inputs

@@ -1,0 +1,602 @@
+/*
+ * The engine with a plan written by hand: a topic of lines `time_ms,key`, dedup by key in the source's stage,
+ * then an exchange by key to a second stage with a dedup that judges by the record's watermark. Runs are
+ * programs of their own (this one, by execl), some of which die in the middle; what they have committed in
+ * the end must be what one run without an end gives.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../runtime/engine.h"
+
+/* ---- The plan ---- */
+
+enum { STREAM_LINES, STREAM_CLEAN, STREAM_AGAIN, STREAM_REJECTED, STREAMS };
+enum { SINK_CLEAN, SINK_AGAIN, SINK_REJECTED, SINK_FILE, SINKS };
+
+struct line_row {
+    struct pipe_str line;
+};
+static const struct pipe_type text_type = {.kind = PIPE_STRING};
+static const struct pipe_column line_columns[] = {
+    {"line", &text_type, offsetof(struct line_row, line), PIPE_NOT_NULL, false, false, NULL}};
+static const struct pipe_row_type line_type = {"line", line_columns, 1, sizeof(struct line_row)};
+
+static uint64_t die_at; /* record of this process; 0: never */
+static bool lose_row;   /* rows that enter a stream and leave it by no way */
+
+static void reject(struct pipe_task *task, const struct pipe_record *record, const char *reason,
+                   const char *rule)
+{
+    struct pipe_reject row;
+    pipe_reject_fill(&row, record, reason, rule, task->detail);
+    struct pipe_counters *side = &task->counters[STREAM_REJECTED];
+    side->in++;
+    side->passed++;
+    side->out++;
+    task->value.size = 0;
+    pipe_row_to_json(&pipe_reject_type, &row, &task->value);
+    pipe_emit(task, SINK_REJECTED, record, row.reason,
+              pipe_str_of(task->value.data, task->value.size));
+}
+
+/* Splits `time,key`; false: not such a line. */
+static bool parse(struct pipe_str line, int64_t *time_us, struct pipe_str *key)
+{
+    const char *comma = line.size > 0 ? memchr(line.data, ',', line.size) : NULL;
+    int64_t ms;
+    if (comma == NULL || !pipe_i64_read(pipe_str_of(line.data, (size_t)(comma - line.data)), false, &ms))
+        return false;
+    *time_us = ms * 1000;
+    *key = pipe_str_of(comma + 1, line.size - (size_t)(comma + 1 - line.data));
+    return true;
+}
+
+static bool line_record(struct pipe_task *task, struct pipe_record *record)
+{
+    struct pipe_counters *source = &task->counters[STREAM_LINES];
+    struct pipe_counters *clean = &task->counters[STREAM_CLEAN];
+    struct line_row row;
+    struct pipe_str key;
+    if (!task->replaying && die_at > 0 && --die_at == 0)
+        raise(SIGKILL);
+    source->read++;
+    const char *reason = pipe_decode(task, record, &row);
+    if (reason == NULL && !parse(row.line, &record->event_time, &key))
+        reason = "undecodable";
+    if (reason == NULL)
+        reason = pipe_judge_time(task, record, record->event_time);
+    if (reason != NULL) {
+        source->source_rejected++;
+        reject(task, record, reason, "lines");
+        return false;
+    }
+    source->accepted++;
+    source->out++;
+    clean->in++;
+    if (lose_row)
+        return true;
+    clean->passed++;
+    task->key.size = 0;
+    pipe_key_add_str(&task->key, key);
+    switch (pipe_dedup(task, 0, record)) {
+    case PIPE_UNIQUE:
+        clean->out++;
+        pipe_emit(task, SINK_CLEAN, record, key, row.line);
+        pipe_emit(task, SINK_FILE, record, key, row.line);
+        task->counters[STREAM_AGAIN].in++;
+        task->counters[STREAM_AGAIN].passed++;
+        pipe_exchange_row(task, 0, record, &line_type, &row);
+        break;
+    case PIPE_DUPLICATE:
+        break;
+    case PIPE_TOO_OLD:
+        reject(task, record, "too_old_to_dedup", "clean");
+        break;
+    }
+    return true;
+}
+
+static bool again_record(struct pipe_task *task, struct pipe_record *record)
+{
+    struct line_row row;
+    struct pipe_str key;
+    int64_t time;
+    const uint8_t *at = (const uint8_t *)record->payload.data;
+    assert_true(pipe_row_load(&line_type, &at, at + record->payload.size, &task->arena, &row));
+    assert_true(parse(row.line, &time, &key));
+    assert_int_equal(time, record->event_time);
+    assert_true(record->has_position && record->topic.size > 0);
+    task->key.size = 0;
+    pipe_key_add_str(&task->key, key);
+    switch (pipe_dedup(task, 1, record)) {
+    case PIPE_UNIQUE:
+        task->counters[STREAM_AGAIN].out++;
+        pipe_emit(task, SINK_AGAIN, record, key, row.line);
+        break;
+    case PIPE_DUPLICATE:
+        break;
+    case PIPE_TOO_OLD:
+        reject(task, record, "too_old_to_dedup", "again");
+        break;
+    }
+    return true;
+}
+
+static struct pipe_source_def sources[] = {
+    {.name = "lines", .stream = STREAM_LINES, .is_kafka = true, .target = "lines.raw", .partitions = 3,
+     .format = PIPE_FORMAT_TEXT, .row = &line_type, .row_bytes = sizeof(struct line_row),
+     .has_event_time = true, .has_watermark = true, .watermark = PIPE_SECONDS(5),
+     .idle = PIPE_SECONDS(3600), .ahead = PIPE_MINUTES(5), .stage = 0}};
+static const struct pipe_state_def lines_states[] = {
+    {.kind = PIPE_STATE_DEDUP, .name = "clean", .stream = STREAM_CLEAN, .ttl = PIPE_SECONDS(60)}};
+/* Index 0 is another dedup that is not used, so that the index of a state is seen to matter. */
+static const struct pipe_state_def again_states[] = {
+    {.kind = PIPE_STATE_DEDUP, .name = "unused", .stream = STREAM_AGAIN, .ttl = PIPE_SECONDS(60)},
+    {.kind = PIPE_STATE_DEDUP, .name = "again", .stream = STREAM_AGAIN, .ttl = PIPE_SECONDS(3000),
+     .judge_by_record = true}};
+static const struct pipe_exchange_def exchanges[] = {
+    {.name = "again", .partitions = 2, .to_stage = 1, .reason = "by key"}};
+static const uint32_t lines_exchanges[] = {0};
+static const int64_t lines_delays[] = {0};
+static const struct pipe_stage_def stages[] = {
+    {.name = "lines", .source = 0, .exchange = -1, .record = line_record, .states = lines_states,
+     .state_count = 1, .exchanges_out = lines_exchanges, .exchange_delays = lines_delays,
+     .exchange_out_count = 1},
+    {.name = "again", .source = -1, .exchange = 0, .record = again_record, .states = again_states,
+     .state_count = 2}};
+static const struct pipe_stream_def streams[] = {
+    {.name = "lines", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
+    {.name = "clean", .kind = PIPE_STREAM_NORMAL, .has_dedup = true, .inputs = "lines"},
+    {.name = "again", .kind = PIPE_STREAM_NORMAL, .has_dedup = true, .has_exchange = true,
+     .inputs = "clean"},
+    {.name = "rejected", .kind = PIPE_STREAM_REJECTS, .inputs = "lines, clean, again"}};
+static struct pipe_sink_def sinks[] = {
+    {.name = "clean_topic", .stream = STREAM_CLEAN, .kind = PIPE_SINK_KAFKA, .target = "clean",
+     .partitions = 3, .format = PIPE_FORMAT_JSON, .exactly_once = true, .source_key = true},
+    {.name = "again_topic", .stream = STREAM_AGAIN, .kind = PIPE_SINK_KAFKA, .target = "again",
+     .partitions = 4, .format = PIPE_FORMAT_JSON, .exactly_once = true},
+    {.name = "rejects_topic", .stream = STREAM_REJECTED, .kind = PIPE_SINK_KAFKA, .target = "rejects",
+     .partitions = 1, .format = PIPE_FORMAT_JSON, .exactly_once = true},
+    {.name = "clean_table", .stream = STREAM_CLEAN, .kind = PIPE_SINK_CLICKHOUSE, .target = "t.clean",
+     .format = PIPE_FORMAT_JSON, .exactly_once = true}};
+static struct pipe_plan plan = {
+    .abi = PIPE_RUNTIME_ABI, .name = "toy", .hash = "0123456789abcdef", .commit_ms = 1,
+    .commit_bytes = 4000, .explain_text = "toy", .plan_json = "{}", .sources = sources,
+    .source_count = 1, .streams = streams, .stream_count = STREAMS, .stages = stages, .stage_count = 2,
+    .exchanges = exchanges, .exchange_count = 1, .sinks = sinks, .sink_count = SINKS};
+
+/* ---- Runs ---- */
+
+#define RECORDS 6000
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/pipe-engine-XXXXXX");
+    return mkdtemp(dir) == NULL;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static uint64_t random_at(uint64_t n)
+{
+    return pipe_hash64(&n, sizeof n, 42);
+}
+
+/* Line n: repeats of keys near and far, times out of order, some that are no lines, some ahead. Returns
+ * its partition, 0 or 1 by the key: the order of a key's lines is then the same behind the exchange. */
+static int32_t make_line(uint64_t n, char *to, size_t room)
+{
+    uint64_t r = random_at(n), key = (n / 300) * 100 + r % 200;
+    uint64_t time = 1000000 + n * 50 - r % 9000 + (r % 89 == 0 ? 900000 : 0);
+    if (r % 97 == 0)
+        snprintf(to, room, "no line %llu", (unsigned long long)n);
+    else
+        snprintf(to, room, "%llu,key%llu", (unsigned long long)time, (unsigned long long)key);
+    return key & 1;
+}
+
+static void fill_topic(void)
+{
+    char error[512], line[64];
+    uint32_t topic;
+    struct pipe_log *log = pipe_log_embedded_open(dir, false, error, sizeof error);
+    assert_non_null(log);
+    assert_true(log->ops->topic(log, "lines.raw", 3, &topic));
+    for (uint64_t n = 0; n < RECORDS; n++) {
+        int32_t partition = make_line(n, line, sizeof line);
+        assert_true(log->ops->append(log, topic, partition, 1000000 + (int64_t)n * 50,
+                                     PIPE_STR("source-key"), pipe_str_of(line, strlen(line))));
+        if (n % 500 == 0)
+            assert_true(log->ops->commit(log));
+    }
+    assert_true(log->ops->append(log, topic, 0, 2000000, PIPE_STR(""), pipe_str_of(NULL, 0)));
+    assert_true(log->ops->commit(log));
+    log->ops->close(log);
+}
+
+/* What a child does: `run DIR die_at options…`. */
+static int child_main(int argc, char **argv)
+{
+    char *run[16] = {"toy", "run", "--embedded", argv[2], "--progress", "never"};
+    int count = 6;
+    die_at = (uint64_t)atoll(argv[3]);
+    for (int i = 4; i < argc && count < 16; i++) {
+        if (strcmp(argv[i], "other-plan") == 0)
+            plan.hash = "fedcba9876543210";
+        else if (strcmp(argv[i], "lose-row") == 0)
+            lose_row = true;
+        else
+            run[count++] = argv[i];
+    }
+    if (freopen("/dev/null", "w", stdout) == NULL)
+        return 100;
+    char path[128];
+    snprintf(path, sizeof path, "%s.stderr", argv[2]);
+    if (freopen(path, "w", stderr) == NULL)
+        return 100;
+    return pipe_main(&plan, count, run);
+}
+
+static char told[65536]; /* stderr of the last child */
+
+/* Runs a child to its end; its exit code, or -signal. */
+static int run_child(uint64_t die, const char *crash, const char *option, const char *value)
+{
+    char number[32], path[128];
+    int status;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)die);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (crash != NULL)
+            setenv("PIPE_CRASH", crash, 1);
+        execl("/proc/self/exe", "runtime_engine", "run", dir, number, "--until-end", option, value,
+              NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    snprintf(path, sizeof path, "%s.stderr", dir);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    told[fread(told, 1, sizeof told - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void assert_exit(int got, int wanted)
+{
+    if (got != wanted)
+        fail_msg("exit %d instead of %d: %s", got, wanted, told);
+}
+
+struct rows {
+    char **items;
+    size_t count;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_row(struct rows *rows, char *text)
+{
+    rows->items = realloc(rows->items, (rows->count + 1) * sizeof *rows->items);
+    assert_non_null(rows->items);
+    rows->items[rows->count++] = text;
+}
+
+/* All rows of all output topics and of the table, sorted: `topic/partition key value`. */
+static struct rows read_outputs(void)
+{
+    static const char *const names[] = {"clean", "again", "rejects"};
+    char error[512], path[128], line[256];
+    struct rows rows = {0};
+    struct pipe_log *log = pipe_log_embedded_open(dir, true, error, sizeof error);
+    assert_non_null(log);
+    for (uint32_t t = 0; t < log->topic_count; t++) {
+        for (int k = 0; k < 3; k++) {
+            if (strcmp(log->topics[t].name, names[k]) != 0)
+                continue;
+            for (uint32_t p = 0; p < log->topics[t].partitions; p++) {
+                struct pipe_record constant = {0}, *records;
+                uint32_t count;
+                struct pipe_log_reader *reader = log->ops->reader(log, t, (int32_t)p, 0, &constant);
+                while (log->ops->read(reader, 1000, &records, &count) == PIPE_LOG_RECORDS) {
+                    for (uint32_t i = 0; i < count; i++) {
+                        char *text = NULL;
+                        assert_true(asprintf(&text, "%s/%u %.*s %.*s", names[k], p,
+                                             (int)records[i].key.size, records[i].key.data,
+                                             (int)records[i].payload.size,
+                                             records[i].payload.data) > 0);
+                        add_row(&rows, text);
+                    }
+                }
+                log->ops->reader_close(reader);
+            }
+        }
+    }
+    log->ops->close(log);
+    snprintf(path, sizeof path, "%s/tables/clean_table.jsonl", dir);
+    FILE *table = fopen(path, "r");
+    assert_non_null(table);
+    while (fgets(line, sizeof line, table) != NULL)
+        add_row(&rows, strdup(line));
+    fclose(table);
+    qsort(rows.items, rows.count, sizeof *rows.items, by_text);
+    return rows;
+}
+
+static void free_rows(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        free(rows->items[i]);
+    free(rows->items);
+}
+
+static struct rows expected;
+
+static void compare_outputs(void)
+{
+    struct rows rows = read_outputs();
+    assert_int_equal(rows.count, expected.count);
+    for (size_t i = 0; i < rows.count; i++)
+        assert_string_equal(rows.items[i], expected.items[i]);
+    free_rows(&rows);
+}
+
+static void delete_state(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s/state", dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* What one run without an end gives; also the first test of all. */
+static int expect_outputs(void **state)
+{
+    assert_int_equal(make_dir(state), 0);
+    fill_topic();
+    if (run_child(0, NULL, NULL, NULL) != 0)
+        return 1;
+    expected = read_outputs();
+    return remove_dir(state);
+}
+
+static int forget_outputs(void **state)
+{
+    (void)state;
+    free_rows(&expected);
+    return 0;
+}
+
+/* ---- Tests ---- */
+
+static void test_straight(void **state)
+{
+    (void)state;
+    fill_topic();
+    assert_exit(run_child(0, NULL, NULL, NULL), 0);
+    assert_true(expected.count > 5000);
+    compare_outputs();
+    assert_non_null(strstr(told, "equal      lines: read = accepted + source_rejected + tombstones"));
+    assert_non_null(strstr(told, "equal      again: received = shipped"));
+    assert_non_null(strstr(told, "lines  event_time_ahead"));
+    assert_non_null(strstr(told, "lines  no_value"));
+    assert_non_null(strstr(told, "lines  undecodable"));
+    assert_null(strstr(told, "NOT EQUAL"));
+    assert_exit(run_child(0, NULL, NULL, NULL), 0); /* again: nothing */
+    assert_non_null(strstr(told, "nothing to do"));
+    compare_outputs();
+}
+
+static void test_killed_anywhere(void **state)
+{
+    (void)state;
+    fill_topic();
+    int kills = 0;
+    for (int round = 0; round < 40; round++) {
+        int result = run_child(1 + random_at((uint64_t)round + 7) % 1500, NULL, NULL, NULL);
+        if (result == 0)
+            break;
+        assert_int_equal(result, -SIGKILL);
+        kills++;
+        if (round % 5 == 4)
+            delete_state(); /* it is a cache: all is replayed */
+    }
+    assert_exit(run_child(0, NULL, NULL, NULL), 0);
+    assert_true(kills >= 3);
+    compare_outputs();
+}
+
+static void test_state_deleted(void **state)
+{
+    (void)state;
+    fill_topic();
+    assert_exit(run_child(3000, NULL, NULL, NULL), -SIGKILL);
+    delete_state();
+    assert_exit(run_child(0, NULL, NULL, NULL), 0);
+    assert_non_null(strstr(told, "replayed_records="));
+    assert_null(strstr(told, "replayed_records=0"));
+    compare_outputs();
+}
+
+#ifdef PIPE_DEBUG
+static void test_crash_points(void **state)
+{
+    static const char *const points[] = {"before_files", "after_files", "before_commit",
+                                         "after_commit", "before_state", "after_state"};
+    char crash[64];
+    (void)state;
+    for (int p = 0; p < 6; p++) {
+        for (int n = 1; n <= 5; n += 2) {
+            assert_int_equal(make_dir(state), 0);
+            fill_topic();
+            snprintf(crash, sizeof crash, "%s:%d", points[p], n);
+            int result = run_child(0, crash, NULL, NULL);
+            assert_true(result == -SIGKILL || (n > 1 && result == 0));
+            assert_exit(run_child(0, NULL, NULL, NULL), 0);
+            compare_outputs();
+            assert_int_equal(remove_dir(state), 0);
+        }
+    }
+}
+#endif
+
+static void test_refusals(void **state)
+{
+    char command[256];
+    (void)state;
+    fill_topic();
+    assert_exit(run_child(2000, NULL, NULL, NULL), -SIGKILL);
+    assert_exit(run_child(0, NULL, "other-plan", NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "plan 0123456789abcdef"));
+    assert_non_null(strstr(told, "plan fedcba9876543210"));
+    assert_exit(run_child(0, NULL, "--no-output", NULL), PIPE_EXIT_STATE);
+    assert_exit(run_child(0, NULL, "--no-outptu", NULL), PIPE_EXIT_USAGE);
+    assert_non_null(strstr(told, "did you mean --no-output?"));
+    /* A state that is newer than the log: of a copy that went on. */
+    snprintf(command, sizeof command, "cp -r %s/log %s/log.old", dir, dir);
+    assert_int_equal(system(command), 0);
+    assert_exit(run_child(0, NULL, NULL, NULL), 0);
+    snprintf(command, sizeof command, "rm -rf %s/log; mv %s/log.old %s/log", dir, dir, dir);
+    assert_int_equal(system(command), 0);
+    assert_exit(run_child(0, NULL, NULL, NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "newer than the log"));
+    assert_non_null(strstr(told, "delete the state directory"));
+}
+
+static void test_conservation(void **state)
+{
+    (void)state;
+    fill_topic();
+    assert_exit(run_child(0, NULL, "lose-row", NULL), PIPE_EXIT_INTERNAL);
+    assert_non_null(strstr(told, "rows are not accounted for in stream clean: in = "));
+    assert_non_null(strstr(told, "but passed + dropped + rejected + diverted = 0"));
+}
+
+static void test_locked(void **state)
+{
+    (void)state;
+    fill_topic();
+    struct pipe_run_options options = {.embedded = dir, .until_end = true, .commit_ms = 100,
+                                       .commit_bytes = 1000, .max_record_bytes = 1000};
+    struct pipe_engine *engine = engine_new(&plan, &options);
+    assert_true(engine_open(engine));
+    assert_exit(run_child(0, NULL, NULL, NULL), PIPE_EXIT_DATA);
+    assert_non_null(strstr(told, "is in use by another process, pid "));
+    engine_close(engine);
+}
+
+static void test_equations(void **state)
+{
+    (void)state;
+    uint32_t count;
+    struct pipe_counters totals[STREAMS] = {0};
+    totals[STREAM_CLEAN] = (struct pipe_counters){.in = 5, .passed = 3, .dropped = 1, .rejected = 1,
+                                                  .dedup_in = 3, .unique = 1, .duplicate = 1};
+    struct pipe_equation *equations = counters_equations(&plan, totals, true, &count);
+    int unequal = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (counters_equal(&equations[i]))
+            continue;
+        unequal++;
+        assert_string_equal(equations[i].stream, "clean");
+        assert_string_equal(equations[i].left_text, "dedup_in");
+        assert_string_equal(equations[i].right_text, "unique + duplicate + too_old");
+        assert_int_equal(equations[i].left, 3);
+        assert_int_equal(equations[i].right, 2);
+    }
+    assert_int_equal(unequal, 1);
+    free(equations);
+}
+
+static void test_counter_encoding(void **state)
+{
+    (void)state;
+    struct pipe_counters in[2] = {{.read = 1, .out = UINT64_MAX}, {.late = 300}}, out[2] = {0};
+    struct pipe_buf bytes = {0};
+    counters_encode(in, 2, &bytes);
+    for (size_t size = 0; size <= bytes.size; size++) {
+        const uint8_t *at = bytes.data;
+        memset(out, 0, sizeof out);
+        assert_int_equal(counters_decode(&at, bytes.data + size, out, 2), size == bytes.size);
+    }
+    assert_memory_equal(in, out, sizeof in);
+    pipe_buf_free(&bytes);
+}
+
+static void test_murmur2(void **state)
+{
+    (void)state;
+    /* As in the tests of Kafka's Utils.murmur2. */
+    static const struct {
+        const char *text;
+        int32_t hash;
+    } known[] = {{"21", -973932308},
+                 {"foobar", -790332482},
+                 {"a-little-bit-long-string", -985981536},
+                 {"a-little-bit-longer-string", -1486304829},
+                 {"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971},
+                 {"abc", 479470107}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        assert_int_equal((int32_t)pipe_murmur2(known[i].text, strlen(known[i].text)), known[i].hash);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    int64_t value;
+    assert_true(pipe_parse_duration_ms("1_500ms", &value) && value == 1500);
+    assert_true(pipe_parse_duration_ms("2m", &value) && value == 120000);
+    assert_false(pipe_parse_duration_ms("2min", &value) || pipe_parse_duration_ms("-1s", &value) ||
+                 pipe_parse_duration_ms("", &value) || pipe_parse_duration_ms("5", &value) ||
+                 pipe_parse_duration_ms("99999999999999999999s", &value) ||
+                 pipe_parse_duration_ms("9223372036854775807d", &value));
+    assert_true(pipe_parse_count("1_000_000", 0, INT64_MAX, &value) && value == 1000000);
+    assert_false(pipe_parse_count("1e6", 0, INT64_MAX, &value));
+    static const char *const words[] = {"run", "explain", "inspect"};
+    assert_string_equal(pipe_nearest("explian", words, 3), "explain");
+    assert_null(pipe_nearest("bicycle", words, 3));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 3 && strcmp(argv[1], "run") == 0)
+        return child_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_murmur2),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_counter_encoding),
+        cmocka_unit_test_setup_teardown(test_straight, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_killed_anywhere, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_state_deleted, make_dir, remove_dir),
+#ifdef PIPE_DEBUG
+        cmocka_unit_test(test_crash_points),
+#endif
+        cmocka_unit_test_setup_teardown(test_refusals, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_conservation, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_locked, make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, expect_outputs, forget_outputs);
+}

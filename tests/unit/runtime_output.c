@@ -1,0 +1,341 @@
+/* Unit tests of output.c: what commits leave in a file, cutting back, and disks that refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "../../runtime/output.h"
+#include "runtime_files.h"
+
+#define SCHEMA                                                                                     \
+    "{\"type\":\"record\",\"name\":\"R\",\"fields\":[{\"name\":\"id\",\"type\":\"long\"},"         \
+    "{\"name\":\"name\",\"type\":[\"null\",\"string\"]}]}"
+
+struct row {
+    int64_t id;
+    struct pipe_str name;
+    bool name_null;
+};
+static const struct pipe_type t_long = {.kind = PIPE_INT64}, t_text = {.kind = PIPE_STRING};
+static const struct pipe_column columns[] = {
+    {"id", &t_long, offsetof(struct row, id), PIPE_NOT_NULL, false, false, NULL},
+    {"name", &t_text, offsetof(struct row, name), offsetof(struct row, name_null), true, false, NULL},
+};
+static const struct pipe_row_type row_type = {"R", columns, 2, sizeof(struct row)};
+
+static const enum pipe_format formats[] = {PIPE_FORMAT_JSONL, PIPE_FORMAT_CSV, PIPE_FORMAT_AVRO};
+#define FORMATS 3
+
+static const struct pipe_sink_def sinks[] = {
+    {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_JSONL, .row = &row_type},
+    {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_CSV, .row = &row_type},
+    {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_AVRO, .row = &row_type, .avro_schema = SCHEMA},
+};
+
+static struct pipe_output *open_output(int format, const char *path, int64_t committed, bool follow)
+{
+    struct pipe_output_config config = {.sink = &sinks[format], .path = path,
+                                        .format = formats[format], .committed_bytes = committed,
+                                        .follow = follow};
+    char error[512];
+    struct pipe_output *output = pipe_output_open(&config, error, sizeof error);
+    if (output == NULL)
+        fail_msg("%s", error);
+    return output;
+}
+
+/* As generated code does it: CSV loses the line end that pipe_row_to_csv writes. */
+static void append(struct pipe_output *output, int64_t id, const char *name)
+{
+    struct row row = {.id = id, .name_null = name == NULL};
+    struct pipe_buf text = {0};
+    if (name != NULL)
+        row.name = pipe_str_of(name, strlen(name));
+    if (output->config.format == PIPE_FORMAT_JSONL)
+        pipe_row_to_json(&row_type, &row, &text);
+    else if (output->config.format == PIPE_FORMAT_CSV)
+        pipe_row_to_csv(&row_type, &row, &text);
+    else
+        pipe_row_to_avro(&row_type, &row, &text);
+    text.size -= output->config.format == PIPE_FORMAT_CSV;
+    assert_true(output->ops->append(output, pipe_str_of(text.data, text.size)));
+    pipe_buf_free(&text);
+}
+
+static void commit(struct pipe_output *output)
+{
+    assert_true(output->ops->flush(output));
+    assert_int_equal(output->pending_bytes, 0);
+    output->committed_bytes = output->length_bytes;
+}
+
+static void check_text(const char *path, const char *expected)
+{
+    struct pipe_buf bytes = read_bytes(path);
+    pipe_buf_add_byte(&bytes, 0);
+    assert_string_equal((const char *)bytes.data, expected);
+    pipe_buf_free(&bytes);
+}
+
+/* The file is one that input_avro.c takes, with so many rows. */
+static void check_container(const char *path, size_t rows)
+{
+    static const struct pipe_contract_version version = {.label = "v1"};
+    static const struct pipe_contract contract = {"r", &row_type, &version, 1};
+    static const struct pipe_source_def source = {.name = "r", .format = PIPE_FORMAT_AVRO,
+                                                  .contract = &contract};
+    struct pipe_input_config config = {.source = &source, .path = path, .length_bytes = -1,
+                                       .max_record_bytes = 1 << 20};
+    struct reading all = read_input(&config, 0);
+    assert_true(all.opened);
+    assert_false(all.failed);
+    assert_int_equal(all.count, rows);
+    free_reading(&all);
+}
+
+static void test_formats(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "{\"id\":1,\"name\":\"a,b\"}\n{\"id\":2,\"name\":null}\n{\"id\":3,\"name\":\"\"}\n",
+        "id,name\n1,\"a,b\"\n2,\n3,\"\"\n"};
+    for (int f = 0; f < FORMATS; f++) {
+        const char *path = in_dir("formats");
+        write_text(path, "old text that is replaced, whatever it was before");
+        struct pipe_output *output = open_output(f, path, 0, false);
+        append(output, 1, "a,b");
+        append(output, 2, NULL);
+        assert_true(output->pending_bytes > 0);
+        commit(output);
+        append(output, 3, "");
+        commit(output);
+        int64_t length = output->length_bytes;
+        commit(output); /* nothing new */
+        assert_int_equal(output->length_bytes, length);
+        append(output, 4, "never flushed");
+        output->ops->close(output);
+        if (f < 2)
+            check_text(path, expected[f]);
+        else
+            check_container(path, 3);
+    }
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FORMATS; f++) {
+        const char *path = in_dir("empty");
+        struct pipe_output *output = open_output(f, path, 0, false);
+        commit(output);
+        output->ops->close(output);
+        if (f < 2)
+            check_text(path, f == 0 ? "" : "id,name\n");
+        else
+            check_container(path, 0);
+    }
+}
+
+/* Commits, crashes (after a flush that was not committed) and restarts in any order: the bytes are those of one
+ * uninterrupted run. */
+static void test_resume(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FORMATS; f++) {
+        const char *straight = in_dir("straight"), *broken = in_dir("broken");
+        struct pipe_output *one = open_output(f, straight, 0, false);
+        struct pipe_output *other = open_output(f, broken, 0, false);
+        for (int64_t i = 0; i < 200; i++) {
+            append(one, i, "text");
+            commit(one);
+            if (random_below(3) == 0) {
+                int64_t committed = other->committed_bytes;
+                append(other, -1, "lost");
+                if (random_below(2) == 0)
+                    assert_true(other->ops->flush(other));
+                if (random_below(2) == 0)
+                    other->ops->rollback(other);
+                other->ops->close(other);
+                other = open_output(f, broken, committed, i > 0);
+            }
+            append(other, i, "text");
+            commit(other);
+            assert_int_equal(other->length_bytes, one->length_bytes);
+        }
+        one->ops->close(one);
+        other->ops->close(other);
+        struct pipe_buf a = read_bytes(straight), b = read_bytes(broken);
+        assert_int_equal(a.size, b.size);
+        assert_memory_equal(a.data, b.data, a.size);
+        pipe_buf_free(&a);
+        pipe_buf_free(&b);
+        if (f == 2)
+            check_container(broken, 200);
+    }
+}
+
+static void test_rollback(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FORMATS; f++) {
+        const char *path = in_dir("rollback");
+        struct pipe_output *output = open_output(f, path, 0, false);
+        append(output, 1, "first");
+        assert_true(output->ops->flush(output));
+        output->ops->rollback(output); /* the header goes as well */
+        check_text(path, "");
+        assert_int_equal(output->length_bytes, 0);
+        append(output, 2, "second");
+        commit(output);
+        append(output, 3, "third");
+        assert_true(output->ops->flush(output));
+        output->ops->rollback(output);
+        append(output, 4, "fourth");
+        commit(output);
+        output->ops->close(output);
+        if (f == 1)
+            check_text(path, "id,name\n2,second\n4,fourth\n");
+        if (f == 2)
+            check_container(path, 2);
+    }
+}
+
+static void test_large_commit(void **state)
+{
+    (void)state;
+    const char *path = in_dir("large.avro");
+    struct pipe_output *output = open_output(2, path, 0, false);
+    for (int i = 0; i < 20000; i++)
+        append(output, i, "a text of some length, so that there is more than one block");
+    commit(output);
+    output->ops->close(output);
+    check_container(path, 20000);
+}
+
+static void check_refused(int format, const char *path, int64_t committed, bool follow,
+                          const char *words)
+{
+    struct pipe_output_config config = {.sink = &sinks[format], .path = path,
+                                        .format = formats[format], .committed_bytes = committed,
+                                        .follow = follow};
+    char error[512] = "";
+    assert_null(pipe_output_open(&config, error, sizeof error));
+    if (strstr(error, words) == NULL || strstr(error, path) == NULL || strchr(error, '\n') != NULL)
+        fail_msg("'%s' should name %s and say '%s'", error, path, words);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    const char *deep = in_dir("new/directories//deep/file");
+    struct pipe_output *output = open_output(0, deep, 0, false);
+    append(output, 1, "x");
+    commit(output);
+    output->ops->close(output);
+    check_text(deep, "{\"id\":1,\"name\":\"x\"}\n");
+    check_refused(0, deep, 100, true, "is 20 bytes long, but 100 bytes were committed");
+    check_refused(0, in_dir("gone"), 10, true,
+                  "cannot be opened, though rows were committed to it: No such file");
+    check_refused(0, in_dir("no/such/dir"), 10, true, "No such file");
+    assert_int_not_equal(access(in_dir("no"), F_OK), 0);
+    check_refused(0, test_dir, 0, false, "Is a directory");
+    check_refused(0, in_dir("new/directories/deep/file/x"), 0, false, "Not a directory");
+    check_refused(0, "/dev/null", 0, false, "is not a regular file");
+    const char *fifo = in_dir("fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    check_refused(0, fifo, 0, false, "cannot be opened");
+    if (geteuid() == 0)
+        return; /* root may write anywhere */
+    check_refused(0, "/no-right/to/create", 0, false, "cannot be created, nor can its directory");
+}
+
+/* A disk that is full in the middle of a flush: an error, and what was committed stays as it was. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    struct rlimit kept, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &kept), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    for (int f = 0; f < FORMATS; f++) {
+        const char *path = in_dir("full");
+        struct pipe_output *output = open_output(f, path, 0, false);
+        append(output, 1, "sound");
+        commit(output);
+        struct pipe_buf before = read_bytes(path);
+        small = kept;
+        small.rlim_cur = 1000;
+        setrlimit(RLIMIT_FSIZE, &small);
+        for (int i = 0; i < 500; i++)
+            append(output, i, "text");
+        assert_false(output->ops->flush(output));
+        output->ops->rollback(output);
+        setrlimit(RLIMIT_FSIZE, &kept);
+        assert_non_null(strstr(output->error, path));
+        assert_non_null(strstr(output->error, "cannot be written: File too large"));
+        struct pipe_buf after = read_bytes(path);
+        assert_int_equal(after.size, before.size);
+        assert_memory_equal(after.data, before.data, before.size);
+        output->ops->close(output);
+        pipe_buf_free(&before);
+        pipe_buf_free(&after);
+    }
+}
+
+static void test_device_full(void **state)
+{
+    (void)state;
+    struct pipe_output *output = open_output(1, NULL, 0, false); /* standard output */
+    int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+        skip();
+    fflush(stdout);
+    dup2(full, STDOUT_FILENO);
+    append(output, 1, "x");
+    bool ok = output->ops->flush(output);
+    output->ops->rollback(output);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    close(full);
+    assert_false(ok);
+    assert_string_equal(output->error, "standard output: cannot be written: No space left on device; "
+                                       "make room and start again");
+    output->ops->close(output);
+}
+
+static void test_standard_output(void **state)
+{
+    (void)state;
+    const char *path = in_dir("stdout");
+    int kept = dup(STDOUT_FILENO), to = open(path, O_WRONLY | O_CREAT, 0600);
+    fflush(stdout);
+    dup2(to, STDOUT_FILENO);
+    struct pipe_output *output = open_output(1, NULL, 0, false);
+    append(output, 1, "x");
+    commit(output);
+    append(output, 2, "lost");
+    output->ops->rollback(output);
+    append(output, 3, "y");
+    commit(output);
+    output->ops->close(output);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    close(to);
+    check_text(path, "id,name\n1,x\n3,y\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),         cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_resume),          cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_large_commit),    cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_device_full),
+        cmocka_unit_test(test_standard_output),
+    };
+    return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
+}
