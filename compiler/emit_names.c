@@ -115,13 +115,31 @@ static void name_stream(struct emitter *e, const struct stream *stream, ident_li
     names->emit_row = global_name(e, "emit_%s", names->ident);
     static const char *const reserved[] = {"select", "unnest", "ship",    "key",
                                            "late",   "update", "overflow"};
+    static const char *const endings[] = {"acc_init", "acc_merge", "acc_save", "acc_load",
+                                          "acc_drop"};
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         global_name(e, "%s_%s", reserved[i], names->ident);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        global_name(e, "%s_%s", names->ident, endings[i]);
 }
+
+/* Names of the generated file that are not made by global_name, or of the runtime. */
+static const char *const fixed[] = {
+    "explain_text",     "plan_json",           "sources", "streams",
+    "stages",           "exchanges",           "sinks",   "traffics",
+    "pipe_reject_type", "pipe_reject_columns", "secrets", "start"};
 
 void name_everything(struct emitter *e)
 {
     struct program *program = e->program;
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        vec_push(e->arena, &e->globals, fixed[i]);
+    for (size_t i = 0; i < e->plan->stages.count; i++) {
+        const char *stage = mangle(e, e->plan->stages.items[i]->name);
+        global_name(e, "states_of_%s", stage);
+        global_name(e, "exchanges_of_%s", stage);
+        global_name(e, "delays_of_%s", stage);
+    }
     for (size_t i = 0; i < sizeof taken_tags / sizeof *taken_tags; i++)
         vec_push(e->arena, &e->tags, taken_tags[i]);
     e->streams = arena_alloc(e->arena, (program->streams.count + 1) * sizeof *e->streams);

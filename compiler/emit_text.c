@@ -245,20 +245,24 @@ const char *c_str(struct emitter *e, const char *bytes, size_t size_bytes)
     return arena_printf(e->arena, "PIPE_STR(%s)", c_string(e, bytes, size_bytes));
 }
 
-/* The size of the next piece of a long literal: up to a line end, or about a line, never inside a
- * character. */
+/* The size of the next piece of a long literal: up to a line end, or about a line as it is escaped,
+ * behind a comma or blank if there is one, never inside a character. */
 static size_t piece_size(const char *text, size_t room)
 {
-    const char *end = strchr(text, '\n');
-    size_t size = end != NULL ? (size_t)(end - text) + 1 : strlen(text);
-    if (size <= room)
-        return size;
-    size = room;
+    size_t size = 0, good = 0;
+    for (size_t width = 0; text[size] != '\0' && text[size] != '\n'; size++) {
+        width += strchr("\"\\", text[size]) != NULL ? 2 : 1;
+        if (width > room)
+            break;
+        if (width > room / 2 && (text[size] == ',' || text[size] == ' '))
+            good = size + 1;
+    }
+    if (text[size] == '\0' || text[size] == '\n')
+        return size + (text[size] == '\n');
+    if (good > 0)
+        return good;
     while (size > 1 && ((unsigned char)text[size] & 0xc0) == 0x80)
         size--;
-    for (size_t cut = size; cut > size / 2; cut--)
-        if (text[cut - 1] == ',' || text[cut - 1] == ' ')
-            return cut;
     return size;
 }
 

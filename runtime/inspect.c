@@ -244,9 +244,11 @@ static bool dump(struct inspection *in)
         return true;
     }
     const char *nearest = pipe_nearest(in->options->topic, names, count);
-    fprintf(stderr, "%s inspect: there is no topic %s%s%s\n", in->plan->name, in->options->topic,
-            nearest != NULL ? "; did you mean " : "; `inspect DIR topics` lists them",
-            nearest != NULL ? nearest : "");
+    fprintf(stderr, "%s inspect: there is no topic %s", in->plan->name, in->options->topic);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean %s?\n", nearest);
+    else
+        fprintf(stderr, "; `%s inspect %s topics` lists them\n", in->plan->name, in->options->dir);
     return false;
 }
 

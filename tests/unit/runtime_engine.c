@@ -232,6 +232,33 @@ static void fill_topic(void)
     log->ops->close(log);
 }
 
+/* The source reads DIR/in-*.txt instead of its topic. */
+static void read_files(const char *where)
+{
+    static char pattern[128];
+    snprintf(pattern, sizeof pattern, "%s/in-*.txt", where);
+    sources[0].is_kafka = false;
+    sources[0].target = pattern;
+    sources[0].partitions = 0;
+}
+
+static bool waits; /* for more records, until SIGTERM */
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    raise(SIGTERM);
+}
+
+static void wait_idle(void)
+{
+    waits = true;
+    sources[0].idle = PIPE_MS(100);
+    sources[0].idle_advance = true;
+    signal(SIGALRM, stop);
+    alarm(3);
+}
+
 /* What a child does: `run DIR die_at options…`. */
 static int child_main(int argc, char **argv)
 {
@@ -243,9 +270,15 @@ static int child_main(int argc, char **argv)
             plan.hash = "fedcba9876543210";
         else if (strcmp(argv[i], "lose-row") == 0)
             lose_row = true;
+        else if (strcmp(argv[i], "files") == 0)
+            read_files(argv[2]);
+        else if (strcmp(argv[i], "idle") == 0)
+            wait_idle();
         else
             run[count++] = argv[i];
     }
+    if (!waits)
+        run[count++] = "--until-end";
     if (freopen("/dev/null", "w", stdout) == NULL)
         return 100;
     char path[128];
@@ -268,8 +301,7 @@ static int run_child(uint64_t die, const char *crash, const char *option, const 
     if (child == 0) {
         if (crash != NULL)
             setenv("PIPE_CRASH", crash, 1);
-        execl("/proc/self/exe", "runtime_engine", "run", dir, number, "--until-end", option, value,
-              NULL);
+        execl("/proc/self/exe", "runtime_engine", "run", dir, number, option, value, NULL);
         _exit(127);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -485,6 +517,95 @@ static void test_refusals(void **state)
     assert_non_null(strstr(told, "delete the state directory"));
 }
 
+static void write_files(void)
+{
+    char path[128], line[64];
+    FILE *files[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/in-%d.txt", dir, i);
+        files[i] = fopen(path, "w");
+        assert_non_null(files[i]);
+    }
+    for (uint64_t n = 0; n < 4000; n++) {
+        int32_t partition = make_line(n, line, sizeof line);
+        fprintf(files[partition], "%s\n", line);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fclose(files[i]), 0);
+}
+
+#define shell(format) run_shell(format, dir, dir)
+__attribute__((format(printf, 1, 0))) static void run_shell(const char *format, ...)
+{
+    char command[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    write_files();
+    assert_exit(run_child(0, NULL, "files", NULL), 0);
+    struct rows once = read_outputs();
+    assert_true(once.count > 3000);
+    shell("rm -rf %s/log %s/tables");
+    delete_state();
+    for (int i = 0; i < 4; i++)
+        assert_exit(run_child(700 + 150 * (uint64_t)i, NULL, "files", NULL), -SIGKILL);
+    delete_state();
+    assert_exit(run_child(0, NULL, "files", NULL), 0);
+    struct rows rows = read_outputs();
+    assert_int_equal(rows.count, once.count);
+    for (size_t i = 0; i < rows.count; i++)
+        assert_string_equal(rows.items[i], once.items[i]);
+    free_rows(&rows);
+    free_rows(&once);
+    assert_exit(run_child(0, NULL, "files", NULL), 0);
+    assert_non_null(strstr(told, "nothing to do"));
+    /* Another input than the run began with: told before the first record. */
+    shell("cp %s/in-1.txt %s/saved");
+    shell("echo more >> %s/in-1.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "in-1.txt has "));
+    shell("rm %s/in-1.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "in-1.txt is gone since"));
+    shell("cp %s/saved %s/in-1.txt");
+    shell("cp %s/saved %s/in-0b.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "in-0b.txt is new since"));
+    shell("rm %s/in-0b.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), 0);
+    assert_exit(run_child(0, NULL, NULL, NULL), PIPE_EXIT_STATE); /* the topic instead */
+    shell("rm %s/in-*.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), PIPE_EXIT_DATA);
+    assert_non_null(strstr(told, "no file matches"));
+}
+
+/* Idle partitions: their time goes on by time records, and a replay of them gives the same time. */
+static void test_idle(void **state)
+{
+    char error[512];
+    uint32_t topic;
+    (void)state;
+    fill_topic();
+    assert_exit(run_child(0, NULL, "idle", NULL), 0);
+    struct pipe_log *log = pipe_log_embedded_open(dir, true, error, sizeof error);
+    assert_non_null(log);
+    assert_true(log->ops->topic(log, "pipec.toy.lines.time", 3, &topic));
+    for (int32_t p = 0; p < 3; p++) /* the first tells the time, the second goes by it */
+        assert_in_range(log->ops->end(log, topic, p), 2, 4);
+    log->ops->close(log);
+    delete_state();
+    assert_exit(run_child(0, NULL, NULL, NULL), 0);
+    assert_null(strstr(told, "internal error"));
+    compare_outputs();
+}
+
 static void test_conservation(void **state)
 {
     (void)state;
@@ -595,6 +716,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_crash_points),
 #endif
         cmocka_unit_test_setup_teardown(test_refusals, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_files, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_idle, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_conservation, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_locked, make_dir, remove_dir),
     };

@@ -268,7 +268,9 @@ static void out_hourly(struct pipe_task *task, const struct pipe_record *record,
                        const struct hourly *row)
 {
     task->counters[STREAM_hourly].out++;
-    sink_hourly_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_hourly_rows(task, record, row);
+    }
 }
 
 /* The key: city. */
@@ -661,7 +663,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, detail, offset (aggregates.pipe:24) */

@@ -110,7 +110,9 @@ static void out_once(struct pipe_task *task, const struct pipe_record *record,
                      const struct events *row)
 {
     task->counters[STREAM_once].out++;
-    sink_once_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_once_rows(task, record, row);
+    }
 }
 
 /* The key: shop, id. */
@@ -193,7 +195,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, offset (dedup.pipe:16) */

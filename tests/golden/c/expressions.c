@@ -254,7 +254,9 @@ static void out_priced(struct pipe_task *task, const struct pipe_record *record,
                        const struct priced *row)
 {
     task->counters[STREAM_priced].out++;
-    sink_priced_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_priced_rows(task, record, row);
+    }
 }
 
 /* price * amount (expressions.pipe:12). False: null */
@@ -499,7 +501,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, detail, offset (expressions.pipe:23) */

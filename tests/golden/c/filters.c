@@ -158,7 +158,9 @@ static void out_good(struct pipe_task *task, const struct pipe_record *record,
                      const struct readings *row)
 {
     task->counters[STREAM_good].out++;
-    sink_good_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_good_rows(task, record, row);
+    }
 }
 
 /* where kind <> 'noise' (filters.pipe:10) */
@@ -287,7 +289,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, detail, offset (filters.pipe:17) */
@@ -334,7 +338,9 @@ static void out_high(struct pipe_task *task, const struct pipe_record *record,
                      const struct readings *row)
 {
     task->counters[STREAM_high].out++;
-    sink_high_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_high_rows(task, record, row);
+    }
 }
 
 static void push_high(struct pipe_task *task, const struct pipe_record *record,

@@ -165,7 +165,9 @@ static void out_for_(struct pipe_task *task, const struct pipe_record *record,
                      const struct for_ *row)
 {
     task->counters[STREAM_for_].out++;
-    sink_main(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_main(task, record, row);
+    }
 }
 
 /* "größe in m" || task (names.pipe:11) */
@@ -265,7 +267,9 @@ static void sink_errno_(struct pipe_task *task, const struct pipe_record *record
 static void out_do_(struct pipe_task *task, const struct pipe_record *record, const struct do_ *row)
 {
     task->counters[STREAM_do_].out++;
-    sink_errno_(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_errno_(task, record, row);
+    }
 }
 
 /* select reason, detail (names.pipe:14) */

@@ -409,7 +409,9 @@ static void out_shipped(struct pipe_task *task, const struct pipe_record *record
                         const struct shipped *row)
 {
     task->counters[STREAM_shipped].out++;
-    sink_shipped_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_shipped_rows(task, record, row);
+    }
 }
 
 /* length(items) (nested.pipe:12) */
@@ -498,7 +500,9 @@ static void out_lines(struct pipe_task *task, const struct pipe_record *record,
                       const struct lines_2 *row)
 {
     task->counters[STREAM_lines].out++;
-    sink_line_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_line_rows(task, record, row);
+    }
 }
 
 /* item.price * item.qty (nested.pipe:17) */
@@ -612,7 +616,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, detail (nested.pipe:19) */
@@ -745,7 +751,7 @@ static const struct pipe_sink_def sinks[] = {
 };
 
 static const char explain_text[] =
-    "nested   plan 6f900e04\n"
+    "nested   plan b59bd6c6\n"
     "  1 file source orders                   one partition a file; jsonl of contract "
     "order\n"
     "  2   stream shipped                     from orders\n"
@@ -772,7 +778,7 @@ static const char explain_text[] =
 
 static const char plan_json[] =
     "{\n"
-    " \"hash\": \"6f900e04066e5d2e\",\n"
+    " \"hash\": \"b59bd6c61d8c7515\",\n"
     " \"nodes\": [\n"
     "  {\n"
     "   \"compatibility\": \"full\",\n"
@@ -780,6 +786,118 @@ static const char plan_json[] =
     "   \"node\": \"contract\",\n"
     "   \"versions\": [\n"
     "    {\n"
+    "     \"definition\": {\n"
+    "      \"fields\": [\n"
+    "       {\n"
+    "        \"name\": \"order_id\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"customer\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"status\",\n"
+    "        \"type\": {\n"
+    "         \"name\": \"Status\",\n"
+    "         \"symbols\": [\n"
+    "          \"NEW\",\n"
+    "          \"PAID\",\n"
+    "          \"SHIPPED\"\n"
+    "         ],\n"
+    "         \"type\": \"enum\"\n"
+    "        }\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"total\",\n"
+    "        \"type\": {\n"
+    "         \"logicalType\": \"decimal\",\n"
+    "         \"precision\": 12,\n"
+    "         \"scale\": 2,\n"
+    "         \"type\": \"bytes\"\n"
+    "        }\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"items\",\n"
+    "        \"type\": {\n"
+    "         \"items\": {\n"
+    "          \"fields\": [\n"
+    "           {\n"
+    "            \"name\": \"sku\",\n"
+    "            \"type\": \"string\"\n"
+    "           },\n"
+    "           {\n"
+    "            \"name\": \"qty\",\n"
+    "            \"type\": \"int\"\n"
+    "           },\n"
+    "           {\n"
+    "            \"name\": \"price\",\n"
+    "            \"type\": {\n"
+    "             \"logicalType\": \"decimal\",\n"
+    "             \"precision\": 12,\n"
+    "             \"scale\": 2,\n"
+    "             \"type\": \"bytes\"\n"
+    "            }\n"
+    "           }\n"
+    "          ],\n"
+    "          \"name\": \"Item\",\n"
+    "          \"type\": \"record\"\n"
+    "         },\n"
+    "         \"type\": \"array\"\n"
+    "        }\n"
+    "       },\n"
+    "       {\n"
+    "        \"default\": null,\n"
+    "        \"name\": \"address\",\n"
+    "        \"type\": [\n"
+    "         \"null\",\n"
+    "         {\n"
+    "          \"fields\": [\n"
+    "           {\n"
+    "            \"name\": \"city\",\n"
+    "            \"type\": \"string\"\n"
+    "           },\n"
+    "           {\n"
+    "            \"default\": null,\n"
+    "            \"name\": \"zip\",\n"
+    "            \"type\": [\n"
+    "             \"null\",\n"
+    "             \"string\"\n"
+    "            ]\n"
+    "           }\n"
+    "          ],\n"
+    "          \"name\": \"Address\",\n"
+    "          \"type\": \"record\"\n"
+    "         }\n"
+    "        ]\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"tags\",\n"
+    "        \"type\": {\n"
+    "         \"type\": \"map\",\n"
+    "         \"values\": \"string\"\n"
+    "        }\n"
+    "       },\n"
+    "       {\n"
+    "        \"default\": null,\n"
+    "        \"name\": \"note\",\n"
+    "        \"type\": [\n"
+    "         \"null\",\n"
+    "         \"string\"\n"
+    "        ]\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"placed_at\",\n"
+    "        \"type\": {\n"
+    "         \"logicalType\": \"timestamp-millis\",\n"
+    "         \"type\": \"long\"\n"
+    "        }\n"
+    "       }\n"
+    "      ],\n"
+    "      \"name\": \"Order\",\n"
+    "      \"namespace\": \"golden\",\n"
+    "      \"type\": \"record\"\n"
+    "     },\n"
     "     \"fingerprint\": \"47c7dd3389df3134\",\n"
     "     \"label\": \"order\",\n"
     "     \"schema\": {\n"
@@ -1706,7 +1824,7 @@ static const char plan_json[] =
 static const struct pipe_plan plan = {
     .abi = PIPE_RUNTIME_ABI,
     .name = "nested",
-    .hash = "6f900e04066e5d2e",
+    .hash = "b59bd6c61d8c7515",
     .commit_ms = 100,
     .commit_bytes = 16777216,
     .explain_text = explain_text,

@@ -217,7 +217,9 @@ static void out_visits(struct pipe_task *task, const struct pipe_record *record,
                        const struct visits *row)
 {
     task->counters[STREAM_visits].out++;
-    sink_visit_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_visit_rows(task, record, row);
+    }
 }
 
 /* The key: visitor. */
@@ -414,7 +416,9 @@ static void out_late_clicks(struct pipe_task *task, const struct pipe_record *re
                             const struct late_clicks *row)
 {
     task->counters[STREAM_late_clicks].out++;
-    sink_late_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_late_rows(task, record, row);
+    }
 }
 
 static void push_late_clicks(struct pipe_task *task, const struct pipe_record *record,
@@ -473,7 +477,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, offset (sessions.pipe:19) */

@@ -183,7 +183,9 @@ static void out_requests(struct pipe_task *task, const struct pipe_record *recor
                          const struct requests *row)
 {
     task->counters[STREAM_requests].out++;
-    sink_request_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_request_rows(task, record, row);
+    }
 }
 
 /* split_part(line, ' ', 1) (text.pipe:12) */
@@ -319,7 +321,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, detail, offset (text.pipe:15) */

@@ -252,7 +252,9 @@ static void out_totals(struct pipe_task *task, const struct pipe_record *record,
                        const struct totals *row)
 {
     task->counters[STREAM_totals].out++;
-    sink_total_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_total_rows(task, record, row);
+    }
 }
 
 /* The key: user. */
@@ -437,7 +439,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule (traffic.pipe:21) */
@@ -646,7 +650,7 @@ static const struct pipe_traffic_def traffics[] = {
 };
 
 static const char explain_text[] =
-    "traffic   plan a3446fca\n"
+    "traffic   plan f80c113f\n"
     "  1 kafka source events                  events, 2 partitions by user; avro of "
     "contract event; event time at, watermark 2s, idle 30s, ahead 1m\n"
     "  2   stream totals                      from events\n"
@@ -665,7 +669,7 @@ static const char explain_text[] =
 
 static const char plan_json[] =
     "{\n"
-    " \"hash\": \"a3446fca3acc1f94\",\n"
+    " \"hash\": \"f80c113fe0d71809\",\n"
     " \"nodes\": [\n"
     "  {\n"
     "   \"compatibility\": \"full\",\n"
@@ -673,6 +677,48 @@ static const char plan_json[] =
     "   \"node\": \"contract\",\n"
     "   \"versions\": [\n"
     "    {\n"
+    "     \"definition\": {\n"
+    "      \"fields\": [\n"
+    "       {\n"
+    "        \"name\": \"id\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"user\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"kind\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"country\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"default\": null,\n"
+    "        \"name\": \"amount\",\n"
+    "        \"type\": [\n"
+    "         \"null\",\n"
+    "         \"long\"\n"
+    "        ]\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"score\",\n"
+    "        \"type\": \"double\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"at\",\n"
+    "        \"type\": {\n"
+    "         \"logicalType\": \"timestamp-millis\",\n"
+    "         \"type\": \"long\"\n"
+    "        }\n"
+    "       }\n"
+    "      ],\n"
+    "      \"name\": \"Event\",\n"
+    "      \"namespace\": \"golden\",\n"
+    "      \"type\": \"record\"\n"
+    "     },\n"
     "     \"fingerprint\": \"559387f788f0128a\",\n"
     "     \"label\": \"event\",\n"
     "     \"schema\": {\n"
@@ -714,6 +760,40 @@ static const char plan_json[] =
     "     }\n"
     "    },\n"
     "    {\n"
+    "     \"definition\": {\n"
+    "      \"fields\": [\n"
+    "       {\n"
+    "        \"name\": \"id\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"user\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"kind\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"country\",\n"
+    "        \"type\": \"string\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"score\",\n"
+    "        \"type\": \"double\"\n"
+    "       },\n"
+    "       {\n"
+    "        \"name\": \"at\",\n"
+    "        \"type\": {\n"
+    "         \"logicalType\": \"timestamp-millis\",\n"
+    "         \"type\": \"long\"\n"
+    "        }\n"
+    "       }\n"
+    "      ],\n"
+    "      \"name\": \"Event\",\n"
+    "      \"namespace\": \"golden\",\n"
+    "      \"type\": \"record\"\n"
+    "     },\n"
     "     \"fingerprint\": \"a93ed26123e24f47\",\n"
     "     \"label\": \"event_v1\",\n"
     "     \"schema\": {\n"
@@ -1107,7 +1187,7 @@ static const char plan_json[] =
 static const struct pipe_plan plan = {
     .abi = PIPE_RUNTIME_ABI,
     .name = "traffic",
-    .hash = "a3446fca3acc1f94",
+    .hash = "f80c113fe0d71809",
     .commit_ms = 100,
     .commit_bytes = 16777216,
     .explain_text = explain_text,

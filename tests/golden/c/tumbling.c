@@ -250,7 +250,9 @@ static void out_by_shop(struct pipe_task *task, const struct pipe_record *record
                         const struct by_shop *row)
 {
     task->counters[STREAM_by_shop].out++;
-    sink_by_shop_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_by_shop_rows(task, record, row);
+    }
 }
 
 /* The key: shop. */
@@ -475,7 +477,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule, detail (tumbling.pipe:21) */
@@ -521,7 +525,9 @@ static void out_late_sales(struct pipe_task *task, const struct pipe_record *rec
                            const struct late_sales *row)
 {
     task->counters[STREAM_late_sales].out++;
-    sink_late_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_late_rows(task, record, row);
+    }
 }
 
 static void push_late_sales(struct pipe_task *task, const struct pipe_record *record,

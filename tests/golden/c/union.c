@@ -180,7 +180,9 @@ static void out_both(struct pipe_task *task, const struct pipe_record *record,
                      const struct both *row)
 {
     task->counters[STREAM_both].out++;
-    sink_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_rows(task, record, row);
+    }
 }
 
 /* The key: item. */
@@ -270,7 +272,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, rule (union.pipe:18) */

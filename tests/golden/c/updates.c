@@ -131,7 +131,9 @@ static void out_load(struct pipe_task *task, const struct pipe_record *record,
                      const struct load *row)
 {
     task->counters[STREAM_load].out++;
-    sink_load_rows(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_load_rows(task, record, row);
+    }
 }
 
 /* The key: meter. */
@@ -297,7 +299,9 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
                         const struct reasons *row)
 {
     task->counters[STREAM_reasons].out++;
-    sink_refusals(task, record, row);
+    if (!pipe_discards(task)) {
+        sink_refusals(task, record, row);
+    }
 }
 
 /* select reason, detail (updates.pipe:19) */
