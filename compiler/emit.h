@@ -300,6 +300,8 @@ const char *key_text_expression(struct emitter *e, struct row_view view, const u
                                 size_t count, const char *name);
 const char *sink_format(const struct sink *sink);
 struct row_view sink_view(struct emitter *e, const struct sink *sink);
+struct row_view encoded_view(struct emitter *e, const struct sink *sink);
+struct row_view whole_view(struct row_view view); /* emit_views.c */
 void emit_sink(struct emitter *e, const struct sink *sink);
 const char *key_function(struct emitter *e, struct row_view view, const uint32_t *columns,
                          size_t count, const char *name);

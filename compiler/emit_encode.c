@@ -294,6 +294,15 @@ struct row_view sink_view(struct emitter *e, const struct sink *sink)
     return view_near(e, from.info, record, record->name);
 }
 
+/* What the bytes of a sink are made from. Only Avro tells a column that can't be null from one that
+ * is not: for the rest the flag, false wherever a null was ruled out, says enough, and streams that
+ * narrow differently share. */
+struct row_view encoded_view(struct emitter *e, const struct sink *sink)
+{
+    struct row_view view = sink_view(e, sink);
+    return writes_avro(sink) ? view : whole_view(view);
+}
+
 /* Writes the row into task->value, once for all sinks that want the same bytes of it. */
 static void emit_encoding(struct emitter *e, const struct sink *sink, struct row_view view,
                           const char *row)
@@ -353,7 +362,7 @@ static void emit_sink_body(struct emitter *e, const struct sink *sink, const cha
     bool converts = view.info != from.info;
     if (converts)
         emit_contract_row(e, from, view);
-    emit_encoding(e, sink, view, converts ? "&out" : "row");
+    emit_encoding(e, sink, encoded_view(e, sink), converts ? "&out" : "row");
     emit(e, 1,
          "pipe_emit(task, %s, record, %s, pipe_str_of(task->value.data, task->value.size%s));",
          index, key_code, writes_csv(sink) ? " - 1 /* the line end */" : "");

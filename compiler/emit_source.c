@@ -156,7 +156,7 @@ static void emit_exchange_record(struct emitter *e, const struct exchange *excha
          "record->payload.size;");
     emit(e, 1, "struct %s row;\n", names->kept.info->tag);
     emit(e, 1, "if (!pipe_row_load(&%s, &at, end, &task->arena, &row)) {",
-         row_descriptor(e, names->kept));
+         row_descriptor(e, whole_view(names->kept)));
     emit(e, 2, "pipe_fatal(task, \"%%s: a row of the exchange is damaged\", %s);",
          c_string_z(e, exchange->name));
     emit(e, 2, "return false;");

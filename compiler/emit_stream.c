@@ -376,7 +376,7 @@ static void emit_ship(struct emitter *e, const struct stream *stream,
     function_begin(e, &function);
     emit(e, 1, "%s(&task->key, row);", names->key);
     emit(e, 1, "pipe_exchange_row(task, %s, record, &%s, row);",
-         e->exchanges.items[exchange->index], row_descriptor(e, names->kept));
+         e->exchanges.items[exchange->index], row_descriptor(e, whole_view(names->kept)));
     function.comment = arena_printf(e->arena, "Through the exchange: %s.", exchange->reason);
     stream_function_end(e, &function, arena_printf(e->arena, "ship_%s", names->ident),
                         names->kept.info->tag);

@@ -358,7 +358,7 @@ static void emit_sink_table(struct emitter *e)
         return;
     const char **descriptors = arena_alloc(e->arena, count * sizeof *descriptors);
     for (size_t i = 0; i < count; i++)
-        descriptors[i] = row_descriptor(e, sink_view(e, e->program->sinks.items[i]));
+        descriptors[i] = row_descriptor(e, encoded_view(e, e->program->sinks.items[i]));
     emit(e, 0, "static const struct pipe_sink_def sinks[] = {");
     for (size_t i = 0; i < count; i++)
         emit_sink_row(e, e->program->sinks.items[i], descriptors[i]);

@@ -70,6 +70,12 @@ static void view_stream(struct emitter *e, const struct stream *stream, struct s
     names->leaves = view;
 }
 
+/* The view without what was narrowed: every flag of the struct counts. */
+struct row_view whole_view(struct row_view view)
+{
+    return (struct row_view){view.info, view.info->type};
+}
+
 static void view_rejects(struct emitter *e, const struct stream *stream, struct stream_names *names)
 {
     static const char *const flags[] = {NULL,

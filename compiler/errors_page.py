@@ -3,13 +3,20 @@
 
 usage: errors_page.py codes.def tests/errors OUTPUT.md
 """
+
 import re
 import sys
 from pathlib import Path
 
-GROUPS = [("PC1", "Syntax"), ("PC2", "Names and structure"), ("PC3", "Types and nulls"),
-          ("PC4", "Time, state, windows"), ("PC5", "Sources, sinks, contracts"), ("PC6", "Evolution"),
-          ("W", "Lints: the program compiles")]
+GROUPS = [
+    ("PC1", "Syntax"),
+    ("PC2", "Names and structure"),
+    ("PC3", "Types and nulls"),
+    ("PC4", "Time, state, windows"),
+    ("PC5", "Sources, sinks, contracts"),
+    ("PC6", "Evolution"),
+    ("W", "Lints: the program compiles"),
+]
 
 
 def read(path):
@@ -37,9 +44,13 @@ def main():
         sys.exit(__doc__)
     codes = re.findall(r'^CODE\((\w+),\s*"((?:[^"\\]|\\.)*)"', Path(sys.argv[1]).read_text(), re.M)
     errors = Path(sys.argv[2])
-    page = ["# Messages", "",
-            "Every message of `pipec` has a code. `pipec help CODE` prints its entry. This page is made from",
-            "`compiler/codes.def` and `tests/errors/` by `make docs`; each example is compiled by the tests.", ""]
+    page = [
+        "# Messages",
+        "",
+        "Every message of `pipec` has a code. `pipec help CODE` prints its entry. This page is made from",
+        "`compiler/codes.def` and `tests/errors/` by `make docs`; each example is compiled by the tests.",
+        "",
+    ]
     for prefix, title in GROUPS:
         group = [(code, text) for code, text in codes if code.startswith(prefix)]
         if group:

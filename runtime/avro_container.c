@@ -35,9 +35,8 @@ static enum pipe_read more(struct pipe_container *container)
     container->used = 0;
     size_t got = 0;
     uint8_t *to = pipe_buf_reserve(&container->buf, PIPE_CHUNK_BYTES);
-    enum pipe_read read =
-        pipe_file_read(&container->reader, container->path, to, PIPE_CHUNK_BYTES, &got,
-                       container->error, sizeof container->error);
+    enum pipe_read read = pipe_file_read(&container->reader, container->path, to, PIPE_CHUNK_BYTES,
+                                         &got, container->error, sizeof container->error);
     if (read == PIPE_READ_DATA)
         container->buf.size += got;
     return read;
@@ -50,8 +49,8 @@ static bool read_codec(struct pipe_container *container, struct pipe_str value)
         return true;
     struct pipe_quoted quoted = pipe_quote(value.data, value.size);
     char what[320];
-    snprintf(what, sizeof what, "the codec %s is not supported; write the file with null or deflate",
-             quoted.text);
+    snprintf(what, sizeof what,
+             "the codec %s is not supported; write the file with null or deflate", quoted.text);
     return refuse(container, what);
 }
 

@@ -1,6 +1,7 @@
 /*
- * avro_writer_schema.c: see avro_writer_schema.h. Schemas come out of files, so they are untrusted: size, depth and
- * number of types are bounded, references to types that are not defined are refused.
+ * avro_writer_schema.c: see avro_writer_schema.h. Schemas come out of files, so they are untrusted:
+ * size, depth and number of types are bounded, references to types that are not defined are
+ * refused.
  */
 #include "avro_writer_schema.h"
 
@@ -10,17 +11,22 @@
 
 enum { MAX_NODES = 65536, MAX_NAMED = 4096, MAX_NESTING = 200 };
 
-/* Values that a record may hold for each of its bytes, and besides. Without a bound, 64 nested records of two fields
- * each without bytes would be 2^64 values. */
+/* Values that a record may hold for each of its bytes, and besides. Without a bound, 64 nested
+ * records of two fields each without bytes would be 2^64 values. */
 enum { VALUES_PER_BYTE = 64, VALUES_BESIDES = 4096 };
 
 enum node_kind {
-    NODE_NULL, NODE_BOOL, NODE_LONG, NODE_FLOAT, NODE_DOUBLE, NODE_BYTES,
-    NODE_FIXED,     /* size */
-    NODE_RECORD,    /* children: fields */
-    NODE_UNION,     /* children: branches */
-    NODE_ARRAY,     /* child */
-    NODE_MAP        /* child */
+    NODE_NULL,
+    NODE_BOOL,
+    NODE_LONG,
+    NODE_FLOAT,
+    NODE_DOUBLE,
+    NODE_BYTES,
+    NODE_FIXED,  /* size */
+    NODE_RECORD, /* children: fields */
+    NODE_UNION,  /* children: branches */
+    NODE_ARRAY,  /* child */
+    NODE_MAP     /* child */
 };
 
 struct node {
@@ -37,7 +43,7 @@ struct named {
 
 struct pipe_writer_schema {
     struct node *root;
-    struct node **nodes;            /* all, for freeing */
+    struct node **nodes; /* all, for freeing */
     uint32_t node_count;
     struct named *named;
     uint32_t named_count;
@@ -83,7 +89,8 @@ static void put(struct pipe_writer_schema *schema, const char *text)
     pipe_buf_add(&schema->canonical, text, strlen(text));
 }
 
-/* A name or symbol. One with quotes could make another schema's canonical form, and so its fingerprint. */
+/* A name or symbol. One with quotes could make another schema's canonical form, and so its
+ * fingerprint. */
 static bool put_quoted(struct pipe_writer_schema *schema, const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -99,7 +106,7 @@ static const struct {
     const char *name;
     enum node_kind kind;
 } primitives[] = {
-    {"null", NODE_NULL},   {"boolean", NODE_BOOL},  {"int", NODE_LONG},     {"long", NODE_LONG},
+    {"null", NODE_NULL},   {"boolean", NODE_BOOL},  {"int", NODE_LONG},    {"long", NODE_LONG},
     {"float", NODE_FLOAT}, {"double", NODE_DOUBLE}, {"bytes", NODE_BYTES}, {"string", NODE_BYTES},
 };
 
@@ -229,8 +236,7 @@ static struct node *define(struct pipe_writer_schema *schema, enum node_kind kin
         free(full);
         return NULL;
     }
-    schema->named =
-        pipe_realloc(schema->named, (schema->named_count + 1) * sizeof *schema->named);
+    schema->named = pipe_realloc(schema->named, (schema->named_count + 1) * sizeof *schema->named);
     schema->named[schema->named_count++] = (struct named){full, node};
     return node;
 }
@@ -270,8 +276,8 @@ static struct node *parse_container(struct pipe_writer_schema *schema, const jso
         return NULL;
     put(schema, is_map ? "{\"type\":\"map\",\"values\":" : "{\"type\":\"array\",\"items\":");
     node->children = pipe_calloc(1, sizeof *node->children);
-    node->children[0] = parse_type(schema, json_object_get(json, is_map ? "values" : "items"),
-                                   namespace);
+    node->children[0] =
+        parse_type(schema, json_object_get(json, is_map ? "values" : "items"), namespace);
     node->child_count = 1;
     put(schema, "}");
     return node->children[0] != NULL ? node : NULL;

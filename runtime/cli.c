@@ -43,9 +43,10 @@ static int explain(const struct pipe_plan *plan, int argc, char **argv)
     const char *format = "text";
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf("usage: %s explain [--format text|json]\n\nPrints the plan that this program was "
-                   "compiled from. json is canonical: equal plans, equal bytes.\n",
-                   plan->name);
+            printf(
+                "usage: %s explain [--format text|json]\n\nPrints the plan that this program was "
+                "compiled from. json is canonical: equal plans, equal bytes.\n",
+                plan->name);
             return PIPE_EXIT_OK;
         }
         if (strcmp(argv[i], "--format") == 0 && i + 1 < argc) {
@@ -93,7 +94,8 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
         pipe_options_free(&options);
         return code < 0 ? PIPE_EXIT_OK : code;
     }
-    /* Big blocks come and go with every commit: without this each would be mapped and zeroed anew. */
+    /* Big blocks come and go with every commit: without this each would be mapped and zeroed anew.
+     */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
     handle_signals();

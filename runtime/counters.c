@@ -1,7 +1,7 @@
 /*
  * counters.c: the conservation equations (semantics.md §1) over the counters of all tasks, and how
- * counters are kept in the log. The equations are a table: which streams have one, and what stands on
- * either side.
+ * counters are kept in the log. The equations are a table: which streams have one, and what stands
+ * on either side.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum {
 #define COUNTER_INDEX(name) COUNTER_##name,
     PIPE_COUNTERS(COUNTER_INDEX)
 #undef COUNTER_INDEX
-    COUNTER_COUNT
+        COUNTER_COUNT
 };
 _Static_assert(sizeof(struct pipe_counters) == COUNTER_COUNT * sizeof(uint64_t), "one array");
 _Static_assert(COUNTER_COUNT <= 32, "a bit each in counters_encode");
@@ -94,7 +94,10 @@ static bool has_exchange(const struct pipe_plan *plan, const struct pipe_stream_
     return stream->has_exchange && exchange_of(plan, stream) != NULL;
 }
 
-#define LEFT(...) {__VA_ARGS__, NO_TERM}
+#define LEFT(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__, NO_TERM                                                                       \
+    }
 #define C(name) COUNTER_##name
 static const struct equation_rule rules[] = {
     {is_source, LEFT(C(read)), LEFT(C(accepted), C(source_rejected), C(tombstones)), false},
@@ -103,8 +106,10 @@ static const struct equation_rule rules[] = {
     {selects_elements, LEFT(C(elements)), LEFT(C(selected), C(select_rejected)), false},
     {selects_rows, LEFT(C(passed)), LEFT(C(selected), C(select_rejected)), false},
     {has_dedup, LEFT(C(dedup_in)), LEFT(C(unique), C(duplicate), C(too_old)), false},
-    {whole_window, LEFT(C(window_in)), LEFT(C(emitted), C(open), C(late), C(window_rejected)), false},
-    /* Both phases together: what was received is open or emitted, the rest of what came in was shipped. */
+    {whole_window, LEFT(C(window_in)), LEFT(C(emitted), C(open), C(late), C(window_rejected)),
+     false},
+    /* Both phases together: what was received is open or emitted, the rest of what came in was
+       shipped. */
     {two_phase, LEFT(C(window_in), C(received)),
      LEFT(C(shipped), C(emitted), C(open), C(late), C(window_rejected)), false},
     {has_exchange, LEFT(C(received)), LEFT(C(shipped)), true},
@@ -120,8 +125,8 @@ static uint64_t sum(const struct pipe_counters *counters, const int terms[TERMS_
     text[0] = '\0';
     for (unsigned i = 0; i < TERMS_MAX && terms[i] != NO_TERM; i++) {
         total += counter(counters, terms[i]);
-        int more = snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "",
-                            counter_names[terms[i]]);
+        int more =
+            snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "", counter_names[terms[i]]);
         used += more > 0 && (size_t)more < room - used ? (size_t)more : 0;
     }
     return total;
@@ -142,10 +147,10 @@ struct pipe_equation *counters_equations(const struct pipe_plan *plan,
                 continue;
             struct pipe_equation *equation = &equations[(*count)++];
             equation->stream = stream->name;
-            equation->left = sum(&totals[s], rules[r].left, equation->left_text,
-                                 sizeof equation->left_text);
-            equation->right = sum(&totals[s], rules[r].right, equation->right_text,
-                                  sizeof equation->right_text);
+            equation->left =
+                sum(&totals[s], rules[r].left, equation->left_text, sizeof equation->left_text);
+            equation->right =
+                sum(&totals[s], rules[r].right, equation->right_text, sizeof equation->right_text);
             equation->at_most = rules[r].in_flight && !drained;
         }
     }
@@ -217,7 +222,8 @@ void counters_gauges(struct pipe_engine *engine)
     }
 }
 
-/* ---- In the log: per stream a varint of bits, which counters are not 0, then these as varints ---- */
+/* ---- In the log: per stream a varint of bits, which counters are not 0, then these as varints
+ * ---- */
 
 static void put_varint(struct pipe_buf *to, uint64_t value)
 {

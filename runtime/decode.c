@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-#define CONFLUENT_FRAME 5 /* 00, id (big-endian) */
+#define CONFLUENT_FRAME 5      /* 00, id (big-endian) */
 #define SINGLE_OBJECT_FRAME 10 /* C3 01, fingerprint (little-endian) */
 
 static const char *refuse(struct pipe_task *task, const char *reason, const char *format, ...)
@@ -57,8 +57,8 @@ static const char *decode_single_object(struct pipe_task *task, const uint8_t *b
                                   row);
     }
     return refuse(task, "schema_unknown",
-                  "fingerprint %016" PRIx64 " is none of the %u versions of contract %s", fingerprint,
-                  contract->version_count, contract->name);
+                  "fingerprint %016" PRIx64 " is none of the %u versions of contract %s",
+                  fingerprint, contract->version_count, contract->name);
 }
 
 static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes, size_t size,
@@ -69,8 +69,8 @@ static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes
     if (size < CONFLUENT_FRAME)
         return refuse(task, "undecodable", "the frame ends after %zu of %d bytes", size,
                       CONFLUENT_FRAME);
-    uint32_t id = (uint32_t)bytes[1] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 8 |
-                  bytes[4];
+    uint32_t id =
+        (uint32_t)bytes[1] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 8 | bytes[4];
     for (uint32_t i = 0; i < engine->schema_id_count; i++) {
         const struct engine_schema_id *known = &engine->schema_ids[i];
         if (known->id != id)
@@ -101,9 +101,10 @@ static const char *decode_avro(struct pipe_task *task, struct pipe_str payload, 
         return refuse(task, "undecodable", "the value is empty");
     if (payload.size == 1)
         return refuse(task, "undecodable", "the value is the single byte %02x", bytes[0]);
-    return refuse(task, "undecodable",
-                  "begins with the bytes %02x %02x: neither C3 01 (single object) nor 00 (schema id)",
-                  bytes[0], bytes[1]);
+    return refuse(
+        task, "undecodable",
+        "begins with the bytes %02x %02x: neither C3 01 (single object) nor 00 (schema id)",
+        bytes[0], bytes[1]);
 }
 
 static const char *decode_csv(struct pipe_task *task, const struct pipe_record *record, void *row)
@@ -120,11 +121,13 @@ static const char *decode_csv(struct pipe_task *task, const struct pipe_record *
 }
 
 /* The row of `format text` (its text was checked) and `format bytes` has one column. */
-static const char *decode_whole(struct pipe_task *task, struct pipe_str payload, bool text, void *row)
+static const char *decode_whole(struct pipe_task *task, struct pipe_str payload, bool text,
+                                void *row)
 {
     if (text && !pipe_utf8_check(payload.data, payload.size))
         return refuse(task, "undecodable", "line: not valid UTF-8");
-    struct pipe_str *column = (struct pipe_str *)((char *)row + task->source->row->columns[0].offset);
+    struct pipe_str *column =
+        (struct pipe_str *)((char *)row + task->source->row->columns[0].offset);
     *column = payload;
     return NULL;
 }
@@ -194,8 +197,8 @@ const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *re
         return NULL;
     describe_time(time, sizeof time, event_time);
     describe_time(broker, sizeof broker, record->kafka_time_ms * 1000);
-    return refuse(task, "event_time_ahead", "%s is more than %" PRId64 " ms after kafka_time %s", time,
-                  task->source->ahead / 1000, broker);
+    return refuse(task, "event_time_ahead", "%s is more than %" PRId64 " ms after kafka_time %s",
+                  time, task->source->ahead / 1000, broker);
 }
 
 /* ---- Rejects ---- */
@@ -218,9 +221,9 @@ static const struct pipe_column reject_columns[] = {
     {"key", &bytes_type, REJECT(key), REJECT(key_null), true, false, NULL},
     {"payload", &bytes_type, REJECT(payload), REJECT(payload_null), true, false, NULL},
 };
-const struct pipe_row_type pipe_reject_type = {
-    "reject", reject_columns, sizeof reject_columns / sizeof reject_columns[0],
-    sizeof(struct pipe_reject)};
+const struct pipe_row_type pipe_reject_type = {"reject", reject_columns,
+                                               sizeof reject_columns / sizeof reject_columns[0],
+                                               sizeof(struct pipe_reject)};
 
 void pipe_reject_fill(struct pipe_reject *out, const struct pipe_record *record, const char *reason,
                       const char *rule, const char *detail)

@@ -14,8 +14,8 @@
 #include "engine.h"
 
 #define BATCH_RECORDS 1024u
-#define FEED_RECORDS 4096u    /* a round and source */
-#define FEED_AHEAD 65536      /* records in the topic that nobody has read yet */
+#define FEED_RECORDS 4096u /* a round and source */
+#define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
 #define NAP_US 2000
 
@@ -58,15 +58,18 @@ static bool lock_directory(struct pipe_engine *engine)
         owner[got > 0 ? got : 0] = '\0';
         owner[strcspn(owner, "\n")] = '\0';
         if (errno != EWOULDBLOCK && got < 0)
-            return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path, strerror(errno));
+            return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path,
+                               strerror(errno));
         return engine_fail(engine, PIPE_EXIT_DATA,
                            "%s is in use by another process%s%s; stop that first, or use another "
                            "directory",
                            engine->dir, owner[0] != '\0' ? ", pid " : "", owner);
     }
     int size = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
-    if (ftruncate(engine->lock_fd, 0) != 0 || pwrite(engine->lock_fd, owner, (size_t)size, 0) != size)
-        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be written: %s", path, strerror(errno));
+    if (ftruncate(engine->lock_fd, 0) != 0 ||
+        pwrite(engine->lock_fd, owner, (size_t)size, 0) != size)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be written: %s", path,
+                           strerror(errno));
     return true;
 }
 
@@ -79,8 +82,8 @@ static bool make_temporary(struct pipe_engine *engine)
              engine->plan->name);
     engine->dir = path;
     engine->temporary = mkdtemp(path) != NULL;
-    return engine->temporary || engine_fail(engine, PIPE_EXIT_DATA, "%s can't be made: %s", path,
-                                            strerror(errno));
+    return engine->temporary ||
+           engine_fail(engine, PIPE_EXIT_DATA, "%s can't be made: %s", path, strerror(errno));
 }
 
 struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_run_options *options)
@@ -103,15 +106,17 @@ static bool check_outputs_mode(struct pipe_engine *engine)
     bool found;
     bool ok = engine->log->ops->get(engine->log, "outputs", &stored, &found) &&
               (found || engine->log->ops->put(engine->log, "outputs", now, strlen(now)));
-    bool same = !found || (stored.size == strlen(now) && memcmp(stored.data, now, stored.size) == 0);
+    bool same =
+        !found || (stored.size == strlen(now) && memcmp(stored.data, now, stored.size) == 0);
     pipe_buf_free(&stored);
     if (!ok)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
-    return same || engine_fail(engine, PIPE_EXIT_STATE,
-                               "the outputs of the run in %s were %s so far; run it %s --no-output, or "
-                               "use another directory",
-                               engine->dir, engine->options->no_output ? "kept" : "discarded",
-                               engine->options->no_output ? "without" : "with");
+    return same ||
+           engine_fail(engine, PIPE_EXIT_STATE,
+                       "the outputs of the run in %s were %s so far; run it %s --no-output, or "
+                       "use another directory",
+                       engine->dir, engine->options->no_output ? "kept" : "discarded",
+                       engine->options->no_output ? "without" : "with");
 }
 
 /* Where time and rows come from decides when the run ends and whether it may wait for more. */
@@ -155,8 +160,8 @@ bool engine_open(struct pipe_engine *engine)
     engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
-    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_check_inputs(engine) ||
-        !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
+    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_load_secrets(engine) ||
+        !engine_load_schema_ids(engine))
         return false;
     if (engine->plan->start != NULL)
         engine->plan->start();
@@ -209,8 +214,8 @@ static bool feed(struct pipe_engine *engine, struct engine_source *source, bool 
             return engine_fail(engine, PIPE_EXIT_INTERNAL,
                                "internal error: traffic for partition %d of %u", record->partition,
                                source->partitions);
-        if (!log->ops->append(log, source->topic, record->partition, record->kafka_time_ms, record->key,
-                              record->value))
+        if (!log->ops->append(log, source->topic, record->partition, record->kafka_time_ms,
+                              record->key, record->value))
             return engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
         source->has_ahead = false;
         source->fed++;
@@ -225,8 +230,8 @@ bool engine_drained(const struct pipe_engine *engine)
     const struct pipe_log *log = engine->log;
     for (uint32_t t = 0; t < engine->task_count; t++) {
         const struct engine_task *task = &engine->tasks[t];
-        bool files = task->task.stage->source >= 0 &&
-                     engine->sources[task->task.stage->source].files;
+        bool files =
+            task->task.stage->source >= 0 && engine->sources[task->task.stage->source].files;
         if (files ? !task->ended
                   : task->position.offset < log->ops->end(log, task->topic, task->task.partition))
             return false;
@@ -281,7 +286,8 @@ static void nap(void)
     nanosleep(&time, NULL); /* a signal ends it, which is wanted */
 }
 
-/* After a round: time of idle partitions, and a commit when it is due or nothing else can happen. */
+/* After a round: time of idle partitions, and a commit when it is due or nothing else can happen.
+ */
 static bool after_round(struct pipe_engine *engine, bool worked)
 {
     int64_t now_us = engine_monotonic_us();

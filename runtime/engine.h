@@ -1,12 +1,14 @@
 /*
- * engine.h: the inside of a running pipeline: tasks, time, exchanges, commits, recovery. Generated code
- * sees none of it (pipe.h); operators see state.h.
+ * engine.h: the inside of a running pipeline: tasks, time, exchanges, commits, recovery. Generated
+ * code sees none of it (pipe.h); operators see state.h.
  *
- *   cli.c → engine_open (log, state, tasks, replay) → engine_run (read, commit, save) → engine_report
+ *   cli.c → engine_open (log, state, tasks, replay) → engine_run (read, commit, save) →
+ * engine_report
  *
- * One thread runs all tasks in turn. A function that can fail returns bool; false means engine->error
- * holds one line and engine->exit_code the exit code (grammar.md). Callbacks of generated code and
- * operators (pipe_emit, …) return nothing: they set engine->failed, tested after every batch.
+ * One thread runs all tasks in turn. A function that can fail returns bool; false means
+ * engine->error holds one line and engine->exit_code the exit code (grammar.md). Callbacks of
+ * generated code and operators (pipe_emit, …) return nothing: they set engine->failed, tested after
+ * every batch.
  */
 #ifndef PIPE_ENGINE_H
 #define PIPE_ENGINE_H
@@ -21,8 +23,8 @@
 
 enum { PIPE_EXIT_OK, PIPE_EXIT_DATA, PIPE_EXIT_USAGE, PIPE_EXIT_STATE, PIPE_EXIT_INTERNAL };
 
-/* ---- Crash points: only in debug builds, where PIPE_CRASH=name:n ends the program by SIGKILL when the
- * point is passed for the n-th time. ---- */
+/* ---- Crash points: only in debug builds, where PIPE_CRASH=name:n ends the program by SIGKILL when
+ * the point is passed for the n-th time. ---- */
 #ifdef PIPE_DEBUG
 void pipe_crash_point(const char *name);
 #define PIPE_CRASH_POINT(name) pipe_crash_point(name)
@@ -30,12 +32,22 @@ void pipe_crash_point(const char *name);
 #define PIPE_CRASH_POINT(name) ((void)0)
 #endif
 
-/* ---- Messages (engine_messages.c): `2026-01-31T10:00:00.123Z level message key=value …` on stderr ---- */
+/* ---- Messages (engine_messages.c): `2026-01-31T10:00:00.123Z level message key=value …` on stderr
+ * ---- */
 enum pipe_level { PIPE_DEBUG_LEVEL, PIPE_INFO, PIPE_WARNING, PIPE_ERROR };
 void pipe_message_level(enum pipe_level least);
 /* `fields_format` gives the `key=value …` part, or is NULL. */
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
     PIPE_PRINTF(3, 4);
+
+/* ---- What a test puts in the place of a run's surroundings (testing.c). Besides, with hooks secrets
+ * are 'test' and idle partitions follow at once, not once a second. ---- */
+struct pipe_hooks {
+    void *context;
+    bool (*refuse_commit)(void *context); /* true: this attempt fails before it is written */
+    uint32_t (*file_partitions)(void *context, uint32_t source);
+    struct pipe_input *(*open_input)(void *context, const struct pipe_input_config *config);
+};
 
 /* ---- Options (options.c) ---- */
 enum pipe_progress { PIPE_PROGRESS_AUTO, PIPE_PROGRESS_NEVER, PIPE_PROGRESS_ALWAYS };
@@ -48,19 +60,23 @@ struct pipe_run_options {
     uint32_t path_count;
     bool traffic, until_end, no_output;
     struct pipe_feeder_options feeder;
-    bool has_count, has_rate, has_seed, has_start; /* given; else those of the run directory count */
+    bool has_count, has_rate, has_seed,
+        has_start; /* given; else those of the run directory count */
     int64_t commit_ms, commit_bytes;
     uint32_t max_record_bytes;
     enum pipe_progress progress;
     const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+    const struct pipe_hooks *hooks; /* NULL but in tests */
 };
 struct pipe_inspect_options {
     const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
     int64_t partition, from, limit; /* partition -1: all */
 };
 struct pipe_traffic_options {
-    struct pipe_run_options run; /* first; of it feeder and progress: the rows of options are shared */
-    const char *to, *traffic;    /* the directory; the traffic's name, NULL: the first of each source */
+    struct pipe_run_options
+        run; /* first; of it feeder and progress: the rows of options are shared */
+    const char *to,
+        *traffic; /* the directory; the traffic's name, NULL: the first of each source */
 };
 
 /* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
@@ -129,12 +145,12 @@ struct engine_task {
     struct pipe_task task; /* first: pipe_task * ↔ engine_task * */
     uint32_t index;        /* in engine->tasks */
     struct engine_position position;
-    bool dirty;                 /* something happened since the last commit */
-    bool ended;                 /* a file at its end, whose +∞ is logged (or pending) */
-    int64_t marked_watermark;   /* W that the last markers told */
-    int64_t *markers;           /* behind an exchange: the last, by upstream task */
+    bool dirty;               /* something happened since the last commit */
+    bool ended;               /* a file at its end, whose +∞ is logged (or pending) */
+    int64_t marked_watermark; /* W that the last markers told */
+    int64_t *markers;         /* behind an exchange: the last, by upstream task */
     uint32_t marker_count;
-    int32_t merge_state;        /* behind an exchange of partials: index in stage->states */
+    int32_t merge_state;               /* behind an exchange of partials: index in stage->states */
     const struct pipe_state_ops **ops; /* by index in stage->states */
     struct pipe_input *input;          /* of files */
     struct pipe_log_reader *reader;    /* of topics and exchanges */
@@ -151,21 +167,22 @@ struct engine_task {
 
 struct engine_source {
     const struct pipe_source_def *def;
-    bool files;      /* read from paths, also a kafka source with topic files */
+    bool files; /* read from paths, also a kafka source with topic files */
     bool standard_input;
-    char **paths;    /* by partition */
+    char **paths; /* by partition */
     int64_t *lengths;
     uint32_t partitions;
     uint32_t topic, time_topic; /* in the log */
     uint32_t first_task;        /* its tasks are first_task … + partitions */
     struct pipe_feeder *feeder;
-    uint32_t traffic;   /* index in plan->traffics */
+    uint32_t traffic; /* index in plan->traffics */
     struct pipe_feeder_options feeder_options;
-    uint64_t fed;       /* records taken from the feeder */
-    bool paced;         /* endless traffic goes on in real time */
-    int64_t pace_from_us, pace_from_ms; /* monotonic; kafka_time of the first record of this process */
+    uint64_t fed; /* records taken from the feeder */
+    bool paced;   /* endless traffic goes on in real time */
+    int64_t pace_from_us,
+        pace_from_ms; /* monotonic; kafka_time of the first record of this process */
     bool feeder_ended, feeder_dirty;
-    bool has_ahead;     /* a record is waiting for its time */
+    bool has_ahead; /* a record is waiting for its time */
     struct pipe_feed_record ahead;
 };
 
@@ -182,8 +199,8 @@ struct engine_sink {
 struct engine_exchange {
     const struct pipe_exchange_def *def;
     uint32_t topic;
-    int32_t stream;                        /* by name in plan->streams; -1: none */
-    struct engine_task **upstream;         /* who sends markers, in order of (stage, partition) */
+    int32_t stream;                /* by name in plan->streams; -1: none */
+    struct engine_task **upstream; /* who sends markers, in order of (stage, partition) */
     uint32_t upstream_count;
 };
 
@@ -217,21 +234,21 @@ struct pipe_engine {
     bool rejects_dirty;
     struct pipe_buf scratch; /* of commits and exchange frames */
     struct pipe_str *secrets;
-    int64_t wall_ms;          /* append time of records written now; refreshed once a round */
-    int64_t last_commit_us;   /* monotonic */
+    int64_t wall_ms;        /* append time of records written now; refreshed once a round */
+    int64_t last_commit_us; /* monotonic */
     int64_t last_save_us;
     uint64_t commits_since_save, bytes_since_save, commits;
-    uint64_t output_bytes;    /* to files and tables in the open commit */
-    uint64_t source_records;  /* read by source tasks in this run, without replay */
+    uint64_t output_bytes;   /* to files and tables in the open commit */
+    uint64_t source_records; /* read by source tasks in this run, without replay */
     uint64_t replayed;
     uint64_t records_at_save;
-    bool resumed;             /* an earlier run of this directory had committed something */
-    bool finished_before;     /* all inputs were at their ends at the start */
-    bool commit_unknown;      /* a commit failed: it may have happened or not */
-    const char *dir;          /* the run directory */
-    bool temporary;           /* made for this run: removed at the end */
-    bool endless;             /* a source without end: only a signal stops the run */
-    bool trickles;            /* a source that delivers in its own time: commits wait for their turn */
+    bool resumed;         /* an earlier run of this directory had committed something */
+    bool finished_before; /* all inputs were at their ends at the start */
+    bool commit_unknown;  /* a commit failed: it may have happened or not */
+    const char *dir;      /* the run directory */
+    bool temporary;       /* made for this run: removed at the end */
+    bool endless;         /* a source without end: only a signal stops the run */
+    bool trickles;        /* a source that delivers in its own time: commits wait for their turn */
     int64_t last_idle_us, last_report_us, started_us;
     uint64_t records_at_report;
     bool failed;
@@ -249,7 +266,8 @@ bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, 
     PIPE_PRINTF(3, 4);
 
 /* engine.c */
-struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_run_options *options);
+struct pipe_engine *engine_new(const struct pipe_plan *plan,
+                               const struct pipe_run_options *options);
 bool engine_open(struct pipe_engine *engine); /* lock, log, inputs, tasks, state, replay, outputs */
 bool engine_run(struct pipe_engine *engine);
 void engine_close(struct pipe_engine *engine);
@@ -278,7 +296,8 @@ bool engine_has_pending(const struct pipe_engine *engine);
 bool engine_commit(struct pipe_engine *engine);
 bool engine_save_state(struct pipe_engine *engine);
 void engine_rollback(struct pipe_engine *engine);
-void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task, struct pipe_buf *to);
+void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task,
+                        struct pipe_buf *to);
 /* Committed fields of a task as inspect and recovery need them; counters are added into `counters`
  * (plan->stream_count of them) unless NULL. */
 struct engine_committed {
@@ -337,8 +356,8 @@ void counters_encode(const struct pipe_counters *counters, uint32_t count, struc
 bool counters_decode(const uint8_t **at, const uint8_t *end, struct pipe_counters *counters,
                      uint32_t count); /* adds */
 
-/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in, which is
- * NULL while nothing is to be counted (replay). */
+/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in,
+ * which is NULL while nothing is to be counted (replay). */
 void engine_count_rejects_in(struct pipe_engine *engine);
 void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struct pipe_str reason,
                          uint64_t count);
@@ -348,6 +367,13 @@ void report_progress(struct pipe_engine *engine, bool last);
 void report_final(struct pipe_engine *engine, FILE *to);
 void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals, bool drained,
                      FILE *to);
+
+/* encode_record.c: the value of a record of `source` that holds `row`: framed, without line end. */
+void pipe_record_encode(const struct pipe_source_def *source, const void *row, struct pipe_buf *to);
+
+/* testing.c: `NAME run-tests tests.json DIR`, what `pipec test` calls; inject.c */
+int pipe_testing_main(const struct pipe_plan *plan, int argc, char **argv);
+int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv);
 
 /* inspect.c, cli.c; traffic.c */
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);

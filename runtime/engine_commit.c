@@ -1,7 +1,8 @@
 /*
  * engine_commit.c: the one commit point, and the state that follows it.
  *
- *   settle, markers → files (flush, fdatasync) → one durable WriteBatch of the log → (now and then) state
+ *   settle, markers → files (flush, fdatasync) → one durable WriteBatch of the log → (now and then)
+ * state
  */
 #include <stdlib.h>
 
@@ -200,6 +201,9 @@ bool engine_commit(struct pipe_engine *engine)
     if (!put_tasks(engine) || !put_feeders(engine) || !put_rejects(engine))
         return false;
     engine->bytes_since_save += engine->log->pending_bytes + engine->output_bytes;
+    const struct pipe_hooks *hooks = engine->options->hooks;
+    if (hooks != NULL && hooks->refuse_commit(hooks->context))
+        return engine_fail(engine, PIPE_EXIT_DATA, "the commit was refused");
     PIPE_CRASH_POINT("before_commit");
     if (!engine->log->ops->commit(engine->log)) {
         engine->commit_unknown = true;
@@ -263,7 +267,8 @@ static bool committed_length(struct pipe_log *log, const char *sink, int64_t *le
     return ok;
 }
 
-/* The outcome of a commit that failed is unknown: the log itself, opened anew, tells what was committed. */
+/* The outcome of a commit that failed is unknown: the log itself, opened anew, tells what was
+ * committed. */
 static bool probe_commit(struct pipe_engine *engine)
 {
     char error[512];
@@ -291,8 +296,8 @@ void engine_rollback(struct pipe_engine *engine)
     }
     engine->log->ops->abort(engine->log);
     if (engine->commit_unknown && !probe_commit(engine)) {
-        pipe_message(PIPE_WARNING, "files may show rows that were not committed until the next start",
-                     NULL);
+        pipe_message(PIPE_WARNING,
+                     "files may show rows that were not committed until the next start", NULL);
         return;
     }
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {

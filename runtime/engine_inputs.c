@@ -1,6 +1,6 @@
 /*
- * engine_inputs.c: which files a source reads, and whether they are those of the run so far; secrets and
- * the table of schema ids, which come from outside as well.
+ * engine_inputs.c: which files a source reads, and whether they are those of the run so far;
+ * secrets and the table of schema ids, which come from outside as well.
  */
 #include <errno.h>
 #include <glob.h>
@@ -46,18 +46,20 @@ static bool stat_file(struct pipe_engine *engine, struct engine_source *source, 
     return true;
 }
 
-static bool find_files(struct pipe_engine *engine, struct engine_source *source, const char *pattern)
+static bool find_files(struct pipe_engine *engine, struct engine_source *source,
+                       const char *pattern)
 {
     glob_t found = {0};
     int result = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
     if (result == GLOB_NOMATCH || (result == 0 && found.gl_pathc == 0))
-        engine_fail(engine, PIPE_EXIT_DATA,
-                    "source %s: no file matches '%s'; check the pattern, or give another with --path "
-                    "%s=PATTERN",
-                    source->def->name, pattern, source->def->name);
+        engine_fail(
+            engine, PIPE_EXIT_DATA,
+            "source %s: no file matches '%s'; check the pattern, or give another with --path "
+            "%s=PATTERN",
+            source->def->name, pattern, source->def->name);
     else if (result != 0)
-        engine_fail(engine, PIPE_EXIT_DATA, "source %s: '%s' can't be searched: %s", source->def->name,
-                    pattern, errno != 0 ? strerror(errno) : "out of memory");
+        engine_fail(engine, PIPE_EXIT_DATA, "source %s: '%s' can't be searched: %s",
+                    source->def->name, pattern, errno != 0 ? strerror(errno) : "out of memory");
     if (engine->failed) {
         globfree(&found);
         return false;
@@ -78,6 +80,19 @@ static bool find_files(struct pipe_engine *engine, struct engine_source *source,
     return true;
 }
 
+/* In a test all partitions bear the name of the pattern; see open_input in task.c. */
+static void make_up_files(const struct pipe_engine *engine, struct engine_source *source)
+{
+    const struct pipe_hooks *hooks = engine->options->hooks;
+    size_t size = strlen(source->def->target) + 1;
+    source->partitions = hooks->file_partitions(hooks->context,
+                                                (uint32_t)(source - engine->sources));
+    source->paths = pipe_calloc(source->partitions, sizeof *source->paths);
+    source->lengths = pipe_calloc(source->partitions, sizeof *source->lengths);
+    for (uint32_t i = 0; i < source->partitions; i++)
+        source->paths[i] = memcpy(pipe_malloc(size), source->def->target, size);
+}
+
 static bool find_input(struct pipe_engine *engine, struct engine_source *source)
 {
     const char *path = engine_option_path(engine, source->def->name);
@@ -87,13 +102,18 @@ static bool find_input(struct pipe_engine *engine, struct engine_source *source)
     }
     path = path != NULL ? path : source->def->target;
     source->files = true;
+    if (engine->options->hooks != NULL) {
+        make_up_files(engine, source);
+        return true;
+    }
     if (strcmp(path, "-") == 0) {
         source->standard_input = true;
         source->partitions = 1;
         return !source->def->is_kafka ||
-               engine_fail(engine, PIPE_EXIT_USAGE,
-                           "source %s is a topic: give it one Avro file a partition, not standard input",
-                           source->def->name);
+               engine_fail(
+                   engine, PIPE_EXIT_USAGE,
+                   "source %s is a topic: give it one Avro file a partition, not standard input",
+                   source->def->name);
     }
     if (!find_files(engine, source, path))
         return false;
@@ -131,10 +151,11 @@ static void encode_inputs(const struct engine_source *source, struct pipe_buf *t
 static bool other_input(struct pipe_engine *engine, const struct engine_source *source,
                         const char *what, struct pipe_str path, const char *how)
 {
-    return engine_fail(engine, PIPE_EXIT_STATE,
-                       "source %s: %s %.*s %s; restore what was there, or use another directory than %s",
-                       source->def->name, what, (int)(path.size < 400 ? path.size : 400), path.data, how,
-                       engine->dir);
+    return engine_fail(
+        engine, PIPE_EXIT_STATE,
+        "source %s: %s %.*s %s; restore what was there, or use another directory than %s",
+        source->def->name, what, (int)(path.size < 400 ? path.size : 400), path.data, how,
+        engine->dir);
 }
 
 /* Both lists are in byte order of the paths: the first difference is told. */
@@ -148,7 +169,8 @@ static bool compare_files(struct pipe_engine *engine, const struct engine_source
         char how[128];
         if (!pipe_avro_bytes(stored, &path) || !pipe_avro_long(stored, &length))
             return engine_fail(engine, PIPE_EXIT_DATA,
-                               "the log is damaged: metadata inputs/%s is malformed", source->def->name);
+                               "the log is damaged: metadata inputs/%s is malformed",
+                               source->def->name);
         struct pipe_str now = at < source->partitions
                                   ? pipe_str_of(source->paths[at], strlen(source->paths[at]))
                                   : pipe_str_of("", 0);
@@ -177,22 +199,25 @@ static bool compare_inputs(struct pipe_engine *engine, const struct engine_sourc
     int64_t count;
     pipe_reader_init(&stored, value->data, value->size, NULL);
     if (!pipe_avro_long(&stored, &count))
-        return engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata inputs/%s is malformed",
+        return engine_fail(engine, PIPE_EXIT_DATA,
+                           "the log is damaged: metadata inputs/%s is malformed",
                            source->def->name);
     if (count < 0)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "%s holds a run that read standard input, which can't be read again; use "
-                           "another directory",
-                           engine->dir);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "%s holds a run that read standard input, which can't be read again; use "
+            "another directory",
+            engine->dir);
     if (source->standard_input || (count > 0) != source->files)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "source %s was read from %s before, and now from %s; use the same, or another "
-                           "directory than %s",
-                           source->def->name, count > 0 ? "files" : "its topic",
-                           source->standard_input ? "standard input"
-                           : source->files        ? "files"
-                                                  : "its topic",
-                           engine->dir);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "source %s was read from %s before, and now from %s; use the same, or another "
+            "directory than %s",
+            source->def->name, count > 0 ? "files" : "its topic",
+            source->standard_input ? "standard input"
+            : source->files        ? "files"
+                                   : "its topic",
+            engine->dir);
     return count == 0 || compare_files(engine, source, &stored, count);
 }
 

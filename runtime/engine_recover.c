@@ -1,7 +1,7 @@
 /*
- * engine_recover.c: recovery is replay (semantics.md §5). Every task takes its committed position C from
- * the log and its state as of S <= C from the store, runs [S, C) again with every output discarded, and goes
- * on from C. Without state, S is the beginning.
+ * engine_recover.c: recovery is replay (semantics.md §5). Every task takes its committed position C
+ * from the log and its state as of S <= C from the store, runs [S, C) again with every output
+ * discarded, and goes on from C. Without state, S is the beginning.
  */
 #include <stdlib.h>
 
@@ -9,9 +9,9 @@
 
 #define REPLAY_BATCH 1024u
 
-static const char choices[] =
-    "either restore the log that the state was made from, or delete the state directory, which is made "
-    "again from the log";
+static const char choices[] = "either restore the log that the state was made from, or delete the "
+                              "state directory, which is made "
+                              "again from the log";
 
 /* ---- Identity ---- */
 
@@ -23,12 +23,14 @@ static bool check_plan(struct pipe_engine *engine)
     const char *hash = engine->plan->hash;
     if (!log->ops->get(log, "plan", &stored, &found))
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
-    bool same = !found || (stored.size == strlen(hash) && memcmp(stored.data, hash, stored.size) == 0);
+    bool same =
+        !found || (stored.size == strlen(hash) && memcmp(stored.data, hash, stored.size) == 0);
     if (!same)
-        engine_fail(engine, PIPE_EXIT_STATE,
-                    "%s was written by plan %.*s of this pipeline, but this program is plan %s; run the "
-                    "program of that plan, or use another directory",
-                    engine->dir, (int)(stored.size < 64 ? stored.size : 64), (char *)stored.data, hash);
+        engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "%s was written by plan %.*s of this pipeline, but this program is plan %s; run the "
+            "program of that plan, or use another directory",
+            engine->dir, (int)(stored.size < 64 ? stored.size : 64), (char *)stored.data, hash);
     else if (!found && !log->ops->put(log, "plan", hash, strlen(hash)))
         same = engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
     pipe_buf_free(&stored);
@@ -41,11 +43,12 @@ static bool check_store(struct pipe_engine *engine)
     const char *plan = pipe_store_plan(engine->store);
     const char *incarnation = pipe_store_incarnation(engine->store);
     if (plan[0] != '\0' && strcmp(plan, engine->plan->hash) != 0)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "the state in %s/state is of plan %s, but this program is plan %s; run the "
-                           "program of that plan, or delete the state directory, which is made again "
-                           "from the log",
-                           engine->dir, plan, engine->plan->hash);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "the state in %s/state is of plan %s, but this program is plan %s; run the "
+            "program of that plan, or delete the state directory, which is made again "
+            "from the log",
+            engine->dir, plan, engine->plan->hash);
     if (incarnation[0] != '\0' && strcmp(incarnation, engine->log->incarnation) != 0)
         return engine_fail(engine, PIPE_EXIT_STATE,
                            "the state in %s/state belongs to log %s, but the log there is %s; %s",
@@ -77,10 +80,12 @@ static bool read_committed(struct pipe_engine *engine, struct engine_task *task,
         ok = engine_decode_task(engine->plan, pipe_str_of(value.data, value.size), &r->committed,
                                 r->counters);
         if (!ok)
-            engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
+            engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
+                        name);
     } else {
-        r->committed = (struct engine_committed){
-            .watermark = PIPE_TIME_MIN, .kafka_time_ms = PIPE_TIME_MIN, .raise_time_ms = PIPE_TIME_MIN};
+        r->committed = (struct engine_committed){.watermark = PIPE_TIME_MIN,
+                                                 .kafka_time_ms = PIPE_TIME_MIN,
+                                                 .raise_time_ms = PIPE_TIME_MIN};
     }
     pipe_buf_free(&value);
     return ok;
@@ -96,32 +101,36 @@ static bool check_positions(struct pipe_engine *engine, struct engine_task *task
     int64_t raises = source ? log->ops->end(log, task->time_topic, partition) : 0;
     const struct engine_position *c = &r->committed.position;
     if (!r->has_committed && (r->has_stored || raises > 0))
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "stage %s, partition %d: the log has no committed position, but there is %s; %s",
-                           where, partition, r->has_stored ? "state" : "a time record", choices);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "stage %s, partition %d: the log has no committed position, but there is %s; %s", where,
+            partition, r->has_stored ? "state" : "a time record", choices);
     if (r->has_stored && (r->stored.offset > c->offset || r->stored.seq > c->seq))
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "stage %s, partition %d: the state is as of offset %lld (time record %llu), newer "
-                           "than the log, which is committed up to offset %lld (time record %llu); %s",
-                           where, partition, (long long)r->stored.offset,
-                           (unsigned long long)r->stored.seq, (long long)c->offset,
-                           (unsigned long long)c->seq, choices);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "stage %s, partition %d: the state is as of offset %lld (time record %llu), newer "
+            "than the log, which is committed up to offset %lld (time record %llu); %s",
+            where, partition, (long long)r->stored.offset, (unsigned long long)r->stored.seq,
+            (long long)c->offset, (unsigned long long)c->seq, choices);
     if (r->has_stored && r->stored.marker_count != task->marker_count)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "stage %s, partition %d: the state knows %u upstream tasks, the plan has %u; %s",
-                           where, partition, r->stored.marker_count, task->marker_count, choices);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "stage %s, partition %d: the state knows %u upstream tasks, the plan has %u; %s", where,
+            partition, r->stored.marker_count, task->marker_count, choices);
     if (source && raises < (int64_t)c->seq)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "stage %s, partition %d: %llu time records are committed, but the log holds %lld; "
-                           "restore the directory from a copy",
-                           where, partition, (unsigned long long)c->seq, (long long)raises);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "stage %s, partition %d: %llu time records are committed, but the log holds %lld; "
+            "restore the directory from a copy",
+            where, partition, (unsigned long long)c->seq, (long long)raises);
     if (!(source && engine->sources[task->task.stage->source].files) &&
         log->ops->end(log, task->topic, partition) < c->offset)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "stage %s, partition %d: committed up to offset %lld, but topic %s ends at %lld; "
-                           "restore the directory from a copy",
-                           where, partition, (long long)c->offset, task->name.data,
-                           (long long)log->ops->end(log, task->topic, partition));
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "stage %s, partition %d: committed up to offset %lld, but topic %s ends at %lld; "
+            "restore the directory from a copy",
+            where, partition, (long long)c->offset, task->name.data,
+            (long long)log->ops->end(log, task->topic, partition));
     return true;
 }
 
@@ -138,8 +147,8 @@ static bool load_state(struct pipe_engine *engine, struct engine_task *task, str
             task->markers[i] = r->stored.markers[i];
         for (uint32_t i = 0; i < task->task.stage->state_count; i++) {
             uint64_t loaded;
-            if (!pipe_store_load_state(engine->store, task->task.stage_index, task->task.partition, i,
-                                       task->ops[i], task->task.states[i], &loaded))
+            if (!pipe_store_load_state(engine->store, task->task.stage_index, task->task.partition,
+                                       i, task->ops[i], task->task.states[i], &loaded))
                 return engine_fail(engine, PIPE_EXIT_DATA,
                                    "%s; delete %s/state, which is made again from the log",
                                    pipe_store_error(engine->store), engine->dir);
@@ -160,11 +169,12 @@ static bool replay_to(struct engine_task *task, int64_t offset)
         case TASK_WORKED:
             break;
         case TASK_IDLE:
-            return engine_fail(engine, PIPE_EXIT_STATE,
-                               "%s, partition %d ends at record %lld, but %lld were read before; restore "
-                               "it, or use another directory",
-                               task->name.data, task->task.partition, (long long)task->position.offset,
-                               (long long)offset);
+            return engine_fail(
+                engine, PIPE_EXIT_STATE,
+                "%s, partition %d ends at record %lld, but %lld were read before; restore "
+                "it, or use another directory",
+                task->name.data, task->task.partition, (long long)task->position.offset,
+                (long long)offset);
         case TASK_FAILED:
             return false;
         }
@@ -198,7 +208,8 @@ static bool recover_task(struct pipe_engine *engine, struct engine_task *task, u
     bool ok = read_committed(engine, task, &r);
     if (ok && !pipe_store_load_position(engine->store, task->task.stage_index, task->task.partition,
                                         &r.stored, &r.has_stored))
-        ok = engine_fail(engine, PIPE_EXIT_DATA, "%s; delete %s/state, which is made again from the log",
+        ok = engine_fail(engine, PIPE_EXIT_DATA,
+                         "%s; delete %s/state, which is made again from the log",
                          pipe_store_error(engine->store), engine->dir);
     ok = ok && check_positions(engine, task, &r) && load_state(engine, task, &r, entries);
     if (ok) {
@@ -207,12 +218,12 @@ static bool recover_task(struct pipe_engine *engine, struct engine_task *task, u
         task->task.replaying = false;
     }
     if (ok && r.has_committed && task->task.watermark != r.committed.watermark)
-        ok = engine_fail(engine, PIPE_EXIT_INTERNAL,
-                         "internal error: stage %s, partition %d: replay up to offset %lld gives watermark "
-                         "%lld, but %lld is committed",
-                         task->task.stage->name, task->task.partition,
-                         (long long)task->position.offset, (long long)task->task.watermark,
-                         (long long)r.committed.watermark);
+        ok = engine_fail(
+            engine, PIPE_EXIT_INTERNAL,
+            "internal error: stage %s, partition %d: replay up to offset %lld gives watermark "
+            "%lld, but %lld is committed",
+            task->task.stage->name, task->task.partition, (long long)task->position.offset,
+            (long long)task->task.watermark, (long long)r.committed.watermark);
     task->marked_watermark = task->task.watermark;
     task->raise_time_ms = r.committed.raise_time_ms;
     task->ended = r.committed.ended;
@@ -242,7 +253,8 @@ static bool load_rejects(struct pipe_engine *engine)
     }
     engine->rejects_dirty = false;
     pipe_buf_free(&value);
-    return sound || engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata rejects is malformed");
+    return sound ||
+           engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata rejects is malformed");
 }
 
 bool engine_recover(struct pipe_engine *engine)
@@ -263,7 +275,8 @@ bool engine_recover(struct pipe_engine *engine)
         any = any || engine->tasks[t].position.offset > 0 || engine->tasks[t].position.seq > 0;
     engine->resumed = any;
     if (any)
-        pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu", engine->dir,
-                     (unsigned long long)entries, (unsigned long long)engine->replayed);
+        pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu",
+                     engine->dir, (unsigned long long)entries,
+                     (unsigned long long)engine->replayed);
     return true;
 }

@@ -8,8 +8,8 @@
 
 #include "engine.h"
 
-#define LINE_EVERY_US 5000000    /* plain lines */
-#define REWRITE_EVERY_US 200000  /* the line of a terminal */
+#define LINE_EVERY_US 5000000   /* plain lines */
+#define REWRITE_EVERY_US 200000 /* the line of a terminal */
 #define BAR_WIDTH 24
 
 /* 1,234,567 */
@@ -56,8 +56,8 @@ static void rewrite_line(const struct pipe_engine *engine, uint64_t rate, bool l
         bar[BAR_WIDTH] = '\0';
         fprintf(stderr, "[%s] %3" PRIu64 "%%  ", bar, done * 100 / total);
     }
-    fprintf(stderr, "%s records  %s/s  %" PRIu64 " commits", grouped(records, engine->source_records),
-            grouped(per_second, rate), engine->commits);
+    fprintf(stderr, "%s records  %s/s  %" PRIu64 " commits",
+            grouped(records, engine->source_records), grouped(per_second, rate), engine->commits);
     if (last)
         fputc('\n', stderr);
     fflush(stderr);
@@ -106,8 +106,8 @@ struct table_column {
 #define IS_SOURCE (stream->kind == PIPE_STREAM_SOURCE)
 COLUMN(in, IS_SOURCE ? c->read : c->in)
 COLUMN(passed, IS_SOURCE ? c->accepted : c->passed)
-COLUMN(rejected, c->source_rejected + c->rejected + c->select_rejected + c->too_old +
-                     c->window_rejected)
+COLUMN(rejected,
+       c->source_rejected + c->rejected + c->select_rejected + c->too_old + c->window_rejected)
 COLUMN(dropped, c->tombstones + c->dropped)
 COLUMN(diverted, c->diverted)
 COLUMN(elements, c->elements)
@@ -130,7 +130,8 @@ static const struct table_column columns[] = {
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-static void print_streams(const struct pipe_plan *plan, const struct pipe_counters *totals, FILE *to)
+static void print_streams(const struct pipe_plan *plan, const struct pipe_counters *totals,
+                          FILE *to)
 {
     int widths[COLUMNS], name_width = (int)strlen("stream");
     char text[32];
@@ -208,8 +209,8 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
     fprintf(to, "\n  sinks%s\n", engine->options->no_output ? " (--no-output: discarded)" : "");
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         const struct engine_sink *sink = &engine->sinks[i];
-        const char *place = sink->is_topic        ? sink->def->target
-                            : sink->path != NULL  ? sink->path
+        const char *place = sink->is_topic         ? sink->def->target
+                            : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
         fprintf(to, "  %12s  %s  %s%s\n", grouped(text, sink->rows), sink->def->name,

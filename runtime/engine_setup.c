@@ -32,10 +32,11 @@ static bool merge_option(struct pipe_engine *engine, const char *what, bool give
                          int64_t stored)
 {
     if (given && *value != stored)
-        return engine_fail(engine, PIPE_EXIT_STATE,
-                           "--%s %lld: the traffic in %s was begun with %lld; give that, or use another "
-                           "directory",
-                           what, (long long)*value, engine->dir, (long long)stored);
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "--%s %lld: the traffic in %s was begun with %lld; give that, or use another "
+            "directory",
+            what, (long long)*value, engine->dir, (long long)stored);
     *value = stored;
     return true;
 }
@@ -74,9 +75,10 @@ static bool open_feeder(struct pipe_engine *engine, uint32_t traffic)
     struct engine_source *source = &engine->sources[engine->plan->traffics[traffic].source];
     char error[512];
     if (source->files)
-        return engine_fail(engine, PIPE_EXIT_USAGE,
-                           "--traffic writes to the topic of source %s, but --path reads it from files",
-                           source->def->name);
+        return engine_fail(
+            engine, PIPE_EXIT_USAGE,
+            "--traffic writes to the topic of source %s, but --path reads it from files",
+            source->def->name);
     if (source->feeder != NULL)
         return true; /* the first traffic of a source is the one that runs */
     source->traffic = traffic;
@@ -98,8 +100,9 @@ static bool open_feeders(struct pipe_engine *engine)
     if (!engine->options->traffic)
         return true;
     if (engine->plan->traffic_count == 0)
-        return engine_fail(engine, PIPE_EXIT_USAGE,
-                           "--traffic: the pipeline has no `traffic` statement; write one, or give --path");
+        return engine_fail(
+            engine, PIPE_EXIT_USAGE,
+            "--traffic: the pipeline has no `traffic` statement; write one, or give --path");
     for (uint32_t i = 0; i < engine->plan->traffic_count; i++) {
         if (!open_feeder(engine, i))
             return false;
@@ -208,7 +211,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
         task->task.source = source->def;
         task->topic = source->topic;
         task->time_topic = source->time_topic;
-        const char *name = source->standard_input ? "-"
+        const char *name = source->standard_input                    ? "-"
                            : source->files && !source->def->is_kafka ? source->paths[partition]
                                                                      : source->def->target;
         task->name = pipe_str_of(name, strlen(name));
@@ -278,8 +281,9 @@ bool engine_setup(struct pipe_engine *engine)
     engine->sources = pipe_calloc(engine->plan->source_count + 1, sizeof *engine->sources);
     for (uint32_t i = 0; i < engine->plan->source_count; i++)
         engine->sources[i].def = &engine->plan->sources[i];
-    if (!engine_find_inputs(engine) || !make_source_topics(engine) || !make_sinks(engine) ||
-        !make_exchanges(engine) || !open_feeders(engine))
+    if (!engine_find_inputs(engine) || !engine_check_inputs(engine) ||
+        !make_source_topics(engine) || !make_sinks(engine) || !make_exchanges(engine) ||
+        !open_feeders(engine))
         return false;
     make_tasks(engine);
     connect(engine);
@@ -314,7 +318,8 @@ static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
     bool sound = !config.follow || pipe_avro_long(&reader, &config.committed_bytes);
     pipe_buf_free(&value);
     if (!sound)
-        return engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
+        return engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
+                           name);
     bool standard = sink->def->kind == PIPE_SINK_STDOUT;
     if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
         config.format = sink->def->format;

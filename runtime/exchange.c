@@ -11,7 +11,8 @@
 
 enum { FRAME_ROW = 1, FRAME_PARTIAL = 2, FRAME_MARKER = 3 };
 
-/* Java's murmur2 as in org.apache.kafka.common.utils.Utils: seed 0x9747b28c, little-endian words. */
+/* Java's murmur2 as in org.apache.kafka.common.utils.Utils: seed 0x9747b28c, little-endian words.
+ */
 uint32_t pipe_murmur2(const void *bytes, size_t size_bytes)
 {
     const uint8_t *at = bytes;
@@ -19,8 +20,8 @@ uint32_t pipe_murmur2(const void *bytes, size_t size_bytes)
     uint32_t hash = 0x9747b28cu ^ (uint32_t)size_bytes;
     size_t words = size_bytes / 4;
     for (size_t i = 0; i < words; i++, at += 4) {
-        uint32_t k = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-                     (uint32_t)at[3] << 24;
+        uint32_t k =
+            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
         k *= m;
         k ^= k >> 24;
         k *= m;
@@ -195,9 +196,9 @@ bool exchange_receive(struct engine_task *task, struct pipe_record *record)
         if (public->stage->record == NULL || !read_row_frame(task, &reader, record))
             return damaged(task, offset);
         if (record->kafka_time_ms > public->kafka_time_ms)
-            public->kafka_time_ms = record->kafka_time_ms;
+        public->kafka_time_ms = record->kafka_time_ms;
         if (exchange->stream >= 0)
-            public->counters[exchange->stream].received++;
+        public->counters[exchange->stream].received++;
         public->stage->record(public, record);
         return true;
     case FRAME_PARTIAL: {
@@ -208,7 +209,7 @@ bool exchange_receive(struct engine_task *task, struct pipe_record *record)
         record->kafka_time_ms = kafka_time;
         record->payload = pipe_str_of(reader.at, (size_t)(reader.end - reader.at));
         if (kafka_time > public->kafka_time_ms)
-            public->kafka_time_ms = kafka_time;
+        public->kafka_time_ms = kafka_time;
         pipe_window_merge(public, (uint32_t)task->merge_state, record, record->payload);
         return true;
     }

@@ -36,7 +36,8 @@ static bool check_file(const struct pipe_file_reader *reader, const char *path, 
     }
     if (!S_ISREG(status.st_mode)) {
         snprintf(error, error_bytes,
-                 "%.300s: is not a regular file; a source reads files, or - for standard input", path);
+                 "%.300s: is not a regular file; a source reads files, or - for standard input",
+                 path);
         return false;
     }
     if (status.st_size < reader->offset) {
@@ -47,8 +48,8 @@ static bool check_file(const struct pipe_file_reader *reader, const char *path, 
         return false;
     }
     if (lseek(reader->fd, reader->offset, SEEK_SET) != reader->offset) {
-        snprintf(error, error_bytes, "%.300s: cannot go to byte %" PRId64 ": %s", path, reader->offset,
-                 strerror(errno));
+        snprintf(error, error_bytes, "%.300s: cannot go to byte %" PRId64 ": %s", path,
+                 reader->offset, strerror(errno));
         return false;
     }
     return true;
@@ -57,8 +58,8 @@ static bool check_file(const struct pipe_file_reader *reader, const char *path, 
 bool pipe_file_open(struct pipe_file_reader *reader, const struct pipe_input_config *config,
                     int64_t offset, char *error, size_t error_bytes)
 {
-    *reader = (struct pipe_file_reader){
-        .fd = -1, .offset = offset, .length_bytes = config->length_bytes};
+    *reader =
+        (struct pipe_file_reader){.fd = -1, .offset = offset, .length_bytes = config->length_bytes};
     if (strcmp(config->path, "-") == 0)
         return open_standard_input(reader, error, error_bytes);
     /* Not blocking: a named pipe without a writer would hang here instead of being refused. */

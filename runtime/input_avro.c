@@ -1,6 +1,7 @@
 /*
- * input_avro.c: Avro container files: of the contract's records (input_avro), and topic files, whose records are
- * envelopes of time, key and value (input_topic_file). A batch is a part of one block; both resume at (block, record).
+ * input_avro.c: Avro container files: of the contract's records (input_avro), and topic files,
+ * whose records are envelopes of time, key and value (input_topic_file). A batch is a part of one
+ * block; both resume at (block, record).
  */
 #include "avro_container.h"
 
@@ -38,14 +39,16 @@ static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_
     pipe_reader_init(&reader, bytes.data, bytes.size, NULL);
     bool no_key = true, no_value = true;
     int64_t time = 0;
-    bool ok = pipe_avro_timestamp_ms(&reader, &time) && pipe_avro_nullable(&reader, true, &no_key) &&
+    bool ok = pipe_avro_timestamp_ms(&reader, &time) &&
+              pipe_avro_nullable(&reader, true, &no_key) &&
               (no_key || pipe_avro_bytes(&reader, &record->key)) &&
               pipe_avro_nullable(&reader, true, &no_value) &&
               (no_value || pipe_avro_bytes(&reader, &record->payload));
     if (!ok) {
         snprintf(avro->input.error, sizeof avro->input.error,
-                 "%.300s: block at byte %" PRId64 ": record %" PRId64 ": %s", avro->input.config.path,
-                 avro->container.block_offset, avro->input.position.offset, reader.cause);
+                 "%.300s: block at byte %" PRId64 ": record %" PRId64 ": %s",
+                 avro->input.config.path, avro->container.block_offset, avro->input.position.offset,
+                 reader.cause);
         return false;
     }
     record->kafka_time_ms = time;
@@ -227,7 +230,8 @@ static bool avro_resume(struct avro *avro, const int64_t hint[2])
         return false;
     if (read != PIPE_READ_DATA || hint[1] < 0 || container->count < hint[1]) {
         snprintf(container->error, sizeof container->error,
-                 "%.300s: has no block at byte %" PRId64 ", where it was left: the file has changed",
+                 "%.300s: has no block at byte %" PRId64
+                 ", where it was left: the file has changed",
                  container->path, hint[0]);
         return false;
     }

@@ -1,6 +1,6 @@
 /*
- * input_csv.c: RFC 4180 files. Cutting into fields is the splitter's work (csv.c); here: the header, batches whose
- * records stay valid together, and positions.
+ * input_csv.c: RFC 4180 files. Cutting into fields is the splitter's work (csv.c); here: the
+ * header, batches whose records stay valid together, and positions.
  */
 #include "file_reader.h"
 
@@ -13,9 +13,9 @@ struct csv {
     struct pipe_file_reader reader;
     struct pipe_csv_splitter splitter;
     uint8_t *chunk;
-    bool ended;                         /* the splitter was told */
-    int64_t base;                       /* file offset of the splitter's offset 0 */
-    struct pipe_arena arena;            /* copies of one batch */
+    bool ended;              /* the splitter was told */
+    int64_t base;            /* file offset of the splitter's offset 0 */
+    struct pipe_arena arena; /* copies of one batch */
     struct pipe_record *records;
     const char **faults;
     struct pipe_input_csv_row *rows;
@@ -58,8 +58,8 @@ static void csv_keep_fields(struct csv *csv, const struct pipe_csv_record *from,
         fields[i].quoted = field->quoted;
         if (field->text.size > 0 && field->text.data >= begin &&
             field->text.data + field->text.size <= end)
-            fields[i].text = (struct pipe_str){text.data + (field->text.data - begin),
-                                               field->text.size};
+            fields[i].text =
+                (struct pipe_str){text.data + (field->text.data - begin), field->text.size};
         else
             fields[i].text = csv_keep(csv, field->text);
     }
@@ -157,10 +157,11 @@ static bool csv_next_header(struct csv *csv, struct pipe_csv_record *header, cha
     const char *path = csv->input.config.path;
     while (!pipe_csv_next(&csv->splitter, header)) {
         if (csv->ended) {
-            snprintf(error, error_bytes,
-                     "%.300s: is empty, but the source says `header`: a first line with column names "
-                     "is needed",
-                     path);
+            snprintf(
+                error, error_bytes,
+                "%.300s: is empty, but the source says `header`: a first line with column names "
+                "is needed",
+                path);
             return false;
         }
         enum pipe_read read = csv_feed(csv);
@@ -192,7 +193,8 @@ static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
     }
     csv->positions = pipe_calloc(row->column_count + 1, sizeof *csv->positions);
     if (!pipe_csv_positions(row, header.fields, header.field_count, csv->positions, &cause)) {
-        snprintf(error, error_bytes, "%.300s: line 1: column %s: %s", path, cause.field, cause.detail);
+        snprintf(error, error_bytes, "%.300s: line 1: column %s: %s", path, cause.field,
+                 cause.detail);
         return false;
     }
     csv->input.csv_positions = csv->positions;

@@ -1,6 +1,6 @@
 /*
- * input_lines.c: jsonl and text: a line is a record. The last line may lack its LF; a CR before the LF belongs to the
- * line end; a byte-order mark at the start of the file is skipped.
+ * input_lines.c: jsonl and text: a line is a record. The last line may lack its LF; a CR before the
+ * LF belongs to the line end; a byte-order mark at the start of the file is skipped.
  */
 #include "file_reader.h"
 
@@ -43,9 +43,9 @@ static enum pipe_read lines_fill(struct lines *lines)
     lines->given = 0;
     uint8_t *to = pipe_buf_reserve(&lines->buf, PIPE_CHUNK_BYTES);
     size_t got = 0;
-    enum pipe_read read = pipe_file_read(&lines->reader, lines->input.config.path, to,
-                                         PIPE_CHUNK_BYTES, &got, lines->input.error,
-                                         sizeof lines->input.error);
+    enum pipe_read read =
+        pipe_file_read(&lines->reader, lines->input.config.path, to, PIPE_CHUNK_BYTES, &got,
+                       lines->input.error, sizeof lines->input.error);
     if (read == PIPE_READ_DATA)
         lines->buf.size += got;
     if (read == PIPE_READ_END)

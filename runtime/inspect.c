@@ -38,7 +38,8 @@ static bool print_topics(const struct inspection *in)
         int64_t records = 0;
         for (uint32_t p = 0; p < log->topics[t].partitions; p++)
             records += log->ops->end(log, t, (int32_t)p);
-        printf("%-48s %10u %14" PRId64 "\n", log->topics[t].name, log->topics[t].partitions, records);
+        printf("%-48s %10u %14" PRId64 "\n", log->topics[t].name, log->topics[t].partitions,
+               records);
     }
     return true;
 }
@@ -70,8 +71,8 @@ static bool print_task(void *context, const char *name, struct pipe_str value)
         return false;
     }
     if (strcmp(in->options->what, "offsets") == 0)
-        printf("%-32s %9d %14" PRId64 " %12" PRIu64 "  %s\n", stage_name(in, stage, room), partition,
-               c.position.offset, c.position.seq, c.ended ? "at the end" : "");
+        printf("%-32s %9d %14" PRId64 " %12" PRIu64 "  %s\n", stage_name(in, stage, room),
+               partition, c.position.offset, c.position.seq, c.ended ? "at the end" : "");
     else
         printf("%-32s %9d  %-28s %-28s\n", stage_name(in, stage, room), partition,
                time_text(watermark, c.watermark),
@@ -87,7 +88,8 @@ static bool print_tasks(struct inspection *in)
     if (strcmp(in->options->what, "offsets") == 0)
         printf("%-32s %9s %14s %12s\n", "stage", "partition", "offset", "time records");
     else
-        printf("%-32s %9s  %-28s %-28s\n", "stage", "partition", "watermark", "greatest kafka_time");
+        printf("%-32s %9s  %-28s %-28s\n", "stage", "partition", "watermark",
+               "greatest kafka_time");
     return in->log->ops->list(in->log, "task/", print_task, in) && !in->damaged;
 }
 
@@ -182,8 +184,10 @@ static void put_bytes(struct pipe_buf *line, const char *name, struct pipe_str b
 static void print_record(struct pipe_buf *line, const struct pipe_record *record)
 {
     char head[96];
-    int size = snprintf(head, sizeof head, "{\"partition\":%d,\"offset\":%" PRId64 ",\"kafka_time\":",
-                        record->partition, record->offset);
+    int size =
+        snprintf(head, sizeof head,
+                 "{\"partition\":%d,\"offset\":%" PRId64 ",\"kafka_time\":", record->partition,
+                 record->offset);
     line->size = 0;
     pipe_buf_add(line, head, (size_t)size);
     if (record->kafka_time_ms < PIPE_TS_MS_MIN || record->kafka_time_ms > PIPE_TS_MS_MAX)
@@ -261,9 +265,9 @@ static bool compare_plan(struct inspection *in)
     in->same_plan = ok && found && stored.size == strlen(in->plan->hash) &&
                     memcmp(stored.data, in->plan->hash, stored.size) == 0;
     if (ok && found && !in->same_plan)
-        fprintf(stderr, "%s inspect: note: %s is of plan %.*s, this program is of %s\n", in->plan->name,
-                in->options->dir, (int)(stored.size < 64 ? stored.size : 64), (char *)stored.data,
-                in->plan->hash);
+        fprintf(stderr, "%s inspect: note: %s is of plan %.*s, this program is of %s\n",
+                in->plan->name, in->options->dir, (int)(stored.size < 64 ? stored.size : 64),
+                (char *)stored.data, in->plan->hash);
     pipe_buf_free(&stored);
     return ok;
 }

@@ -1,19 +1,19 @@
 /*
  * log_embedded.c: the log of an embedded run, in one RocksDB database.
  *
- * Keys:  'r' topic(4) partition(4) base offset(8), big-endian → a chunk: many records of one partition
- *        't' name → topic id(4) partitions(4), little-endian
- *        'm' name → metadata
- * A chunk is: version(1) 0(3) count(4) first kafka_time(8), then per record: zigzag varint kafka_time
- * less the previous one's; varint key size + 1 (0: no key); varint value size + 1 (0: none); key; value.
+ * Keys:  'r' topic(4) partition(4) base offset(8), big-endian → a chunk: many records of one
+ * partition 't' name → topic id(4) partitions(4), little-endian 'm' name → metadata A chunk is:
+ * version(1) 0(3) count(4) first kafka_time(8), then per record: zigzag varint kafka_time less the
+ * previous one's; varint key size + 1 (0: no key); varint value size + 1 (0: none); key; value.
  * Chunks of one partition are gapless, so the next one begins at base + count.
  *
- * A commit is one WriteBatch, and it is durable before it counts. A small one goes through the write-ahead
- * log, synced. A big one skips that and is flushed at once: a memtable is installed whole or not at all
- * (one MANIFEST record) and a batch is never split over two, so that is as atomic, and its bytes are
- * checksummed and written once instead of twice (measured: 0.65 against 2.2 CPU seconds a GB). A failed
- * commit may turn out either way, so the database must not write on its own afterwards: no flush at closing, no
- * resuming after errors. Who opens it next sees what became of it.
+ * A commit is one WriteBatch, and it is durable before it counts. A small one goes through the
+ * write-ahead log, synced. A big one skips that and is flushed at once: a memtable is installed
+ * whole or not at all (one MANIFEST record) and a batch is never split over two, so that is as
+ * atomic, and its bytes are checksummed and written once instead of twice (measured: 0.65
+ * against 2.2 CPU seconds a GB). A failed commit may turn out either way, so the database must not
+ * write on its own afterwards: no flush at closing, no resuming after errors. Who opens it next
+ * sees what became of it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@
 #define RECORD_HEADER_MAX 30u /* three varints */
 #define RECORD_KEY_BYTES 17u
 #define FLUSH_BYTES (2u << 20) /* a commit from here on is flushed instead of logged */
-#define READ_MAX 1024u /* records given to a reader's caller at once */
+#define READ_MAX 1024u         /* records given to a reader's caller at once */
 
 /* One partition of a topic that is written to or asked for its end. */
 struct part {
@@ -103,9 +103,12 @@ static void record_key(uint8_t to[RECORD_KEY_BYTES], uint32_t topic_id, int32_t 
 
 static bool fail(struct embedded *log, const char *doing, char *cause)
 {
+    const char *full = cause != NULL && strstr(cause, "No space left") != NULL
+                           ? "; make room and start again"
+                           : "";
     if (!log->failed)
-        snprintf(log->log.error, sizeof log->log.error, "the log could not %s: %s", doing,
-                 cause != NULL ? cause : "unknown cause");
+        snprintf(log->log.error, sizeof log->log.error, "the log could not %s: %.300s%s", doing,
+                 cause != NULL ? cause : "unknown cause", full);
     log->failed = true;
     rocksdb_free(cause);
     return false;
@@ -338,8 +341,8 @@ static uint32_t add_topic(struct embedded *log, const char *name, size_t name_by
     return public->topic_count++;
 }
 
-/* The chunk that holds `offset` or is the last before it: its base, count and (if wanted) its value,
- * by an iterator the caller destroys. *found false: there is none. */
+/* The chunk that holds `offset` or is the last before it: its base, count and (if wanted) its
+ * value, by an iterator the caller destroys. *found false: there is none. */
 static bool find_chunk(struct embedded *log, uint32_t topic, int32_t partition, int64_t offset,
                        int64_t *base, uint32_t *count, bool *found)
 {
@@ -490,8 +493,8 @@ static bool parse_record(struct pipe_log_reader *reader, struct pipe_record *out
     uint64_t value_bytes = value_size == 0 ? 0 : value_size - 1;
     if (key_bytes > room || value_bytes > room - key_bytes)
         return false;
-    reader->time_ms = (int64_t)((uint64_t)reader->time_ms +
-                                ((delta >> 1) ^ (uint64_t) - (int64_t)(delta & 1)));
+    reader->time_ms =
+        (int64_t)((uint64_t)reader->time_ms + ((delta >> 1) ^ (uint64_t) - (int64_t)(delta & 1)));
     out->kafka_time_ms = reader->time_ms;
     out->key = pipe_str_of(key_size == 0 ? NULL : reader->at, key_bytes);
     reader->at += key_bytes;
@@ -510,9 +513,11 @@ static bool open_chunk(struct pipe_log_reader *reader)
     uint32_t count;
     bool found;
     record_key(key, log->log.topics[reader->topic].id, reader->partition, base);
-    reader->pinned = rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
+    reader->pinned =
+        rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
     if (error == NULL && reader->pinned == NULL) { /* the offset is inside of a chunk */
-        if (!find_chunk(log, reader->topic, reader->partition, reader->offset, &base, &count, &found))
+        if (!find_chunk(log, reader->topic, reader->partition, reader->offset, &base, &count,
+                        &found))
             return false;
         if (!found || base + count <= reader->offset)
             return fail_damaged(log, reader->topic, reader->partition, reader->offset,
@@ -608,7 +613,8 @@ static void embedded_close(struct pipe_log *public)
 /* Few big files, merged 32 at a time at most: below 2 GB nothing is ever written again. */
 static void tune_compaction(rocksdb_options_t *options)
 {
-    rocksdb_universal_compaction_options_t *universal = rocksdb_universal_compaction_options_create();
+    rocksdb_universal_compaction_options_t *universal =
+        rocksdb_universal_compaction_options_create();
     rocksdb_universal_compaction_options_set_min_merge_width(universal, 32);
     rocksdb_universal_compaction_options_set_size_ratio(universal, 50);
     rocksdb_universal_compaction_options_set_max_size_amplification_percent(universal, INT32_MAX);

@@ -1,6 +1,6 @@
 /*
- * options.c: the command line, by tables: one row an option gives its name, what follows it, and its
- * line of --help.
+ * options.c: the command line, by tables: one row an option gives its name, what follows it, and
+ * its line of --help.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -151,12 +151,12 @@ static int unknown_option(const struct pipe_plan *plan, const char *command, con
     return PIPE_EXIT_USAGE;
 }
 
-static int bad_value(const struct pipe_plan *plan, const char *command, const struct option_row *row,
-                     const char *value, const char *wrong)
+static int bad_value(const struct pipe_plan *plan, const char *command,
+                     const struct option_row *row, const char *value, const char *wrong)
 {
     if (value == NULL)
-        fprintf(stderr, "%s %s: %s needs a value: %s %s\n", plan->name, command, row->name, row->name,
-                row->argument);
+        fprintf(stderr, "%s %s: %s needs a value: %s %s\n", plan->name, command, row->name,
+                row->name, row->argument);
     else
         fprintf(stderr, "%s %s: %s '%s': %s\n", plan->name, command, row->name, value, wrong);
     return PIPE_EXIT_USAGE;
@@ -184,7 +184,9 @@ static int take_option(const struct pipe_plan *plan, const char *command, int ar
             return bad_value(plan, command, &rows[i], NULL, NULL);
         }
         const char *wrong = rows[i].take(options, value);
-        return wrong == NULL ? 0 : bad_value(plan, command, &rows[i], value != NULL ? value : "", wrong);
+        return wrong == NULL
+                   ? 0
+                   : bad_value(plan, command, &rows[i], value != NULL ? value : "", wrong);
     }
     return unknown_option(plan, command, word, rows, count);
 }
@@ -224,7 +226,7 @@ static const char *take_count(void *context, const char *value)
     struct pipe_run_options *options = context;
     options->has_count = true;
     return pipe_parse_count(value, 0, INT64_MAX / 2, &options->feeder.count) ? NULL
-                                                                              : "expected a number";
+                                                                             : "expected a number";
 }
 
 static const char *take_rate(void *context, const char *value)
@@ -315,8 +317,10 @@ static const char *take_schema_ids(void *options, const char *value)
 }
 
 static const struct option_row run_rows[] = {
-    {"--embedded", "DIR", "keep topics, tables and state in DIR; run it again to go on", take_embedded},
-    {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path", take_path},
+    {"--embedded", "DIR", "keep topics, tables and state in DIR; run it again to go on",
+     take_embedded},
+    {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
+     take_path},
     {"--traffic", no_value, "feed the sources with the generator of the `traffic` statement",
      take_traffic},
     {"--count", "N", "events of traffic, then end; without it, go on in real time", take_count},
@@ -335,11 +339,14 @@ static const struct option_row run_rows[] = {
 #define RUN_ROWS (sizeof run_rows / sizeof run_rows[0])
 
 static const char run_intro[] =
-    "Reads the sources, runs the pipeline, and commits outputs, positions and time together, so that a\n"
+    "Reads the sources, runs the pipeline, and commits outputs, positions and time together, so "
+    "that a\n"
     "run that is stopped or killed goes on where it was: run the same command again. Files end by\n"
-    "themselves; topics are read until SIGTERM (or --until-end). At the end a table shows what became of\n"
+    "themselves; topics are read until SIGTERM (or --until-end). At the end a table shows what "
+    "became of\n"
     "every record. Data goes to the sinks, messages to standard error.\n"
-    "Exit: 0 done or stopped, 1 bad data, configuration or disk, 2 usage, 3 state of another plan, secret\n"
+    "Exit: 0 done or stopped, 1 bad data, configuration or disk, 2 usage, 3 state of another plan, "
+    "secret\n"
     "or input, 4 internal error.\n";
 
 static bool is_source_or_sink(const struct pipe_plan *plan, const char *name)
@@ -367,7 +374,8 @@ static int check_paths(const struct pipe_plan *plan, const struct pipe_run_optio
         for (uint32_t i = 0; i < plan->sink_count && count < 64; i++)
             names[count++] = plan->sinks[i].name;
         const char *nearest = pipe_nearest(name, names, count);
-        fprintf(stderr, "%s run: --path %s=…: there is no source or sink of that name", plan->name, name);
+        fprintf(stderr, "%s run: --path %s=…: there is no source or sink of that name", plan->name,
+                name);
         did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
@@ -394,7 +402,8 @@ static int check_directory(const struct pipe_plan *plan, const struct pipe_run_o
     if (why == NULL)
         return 0;
     fprintf(stderr,
-            "%s run: %s %s needs a directory: give --embedded DIR. Other transports (Kafka, ClickHouse, "
+            "%s run: %s %s needs a directory: give --embedded DIR. Other transports (Kafka, "
+            "ClickHouse, "
             "Iceberg) are not in this build; with --embedded every topic and table lives in DIR\n",
             plan->name, why, name);
     return PIPE_EXIT_USAGE;
@@ -414,13 +423,15 @@ static int check_inputs(const struct pipe_plan *plan, const struct pipe_run_opti
             if (!plan->sinks[s].exactly_once)
                 continue;
             fprintf(stderr,
-                    "%s run: source %s is standard input, which can't be read again after a failure, but "
+                    "%s run: source %s is standard input, which can't be read again after a "
+                    "failure, but "
                     "sink %s promises `exactly once`; give a file with --path %s=FILE\n",
                     plan->name, plan->sources[i].name, plan->sinks[s].name, plan->sources[i].name);
             return PIPE_EXIT_USAGE;
         }
     }
-    bool dependent = options->has_count || options->has_rate || options->has_seed || options->has_start;
+    bool dependent =
+        options->has_count || options->has_rate || options->has_seed || options->has_start;
     if (dependent && !options->traffic) {
         fprintf(stderr, "%s run: --count, --rate, --seed and --start are about --traffic; add it\n",
                 plan->name);
@@ -444,7 +455,8 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
             return -1;
         }
         if (argv[i][0] != '-') {
-            fprintf(stderr, "%s run: unexpected '%s'; options begin with --\n", plan->name, argv[i]);
+            fprintf(stderr, "%s run: unexpected '%s'; options begin with --\n", plan->name,
+                    argv[i]);
             return PIPE_EXIT_USAGE;
         }
         int code = take_option(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, options);
@@ -492,24 +504,27 @@ static const struct option_row traffic_rows[] = {
 };
 #define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
 
-static const char traffic_intro[] =
-    "Writes the events of the `traffic` statement to files, as fast as it can. A topic becomes one file\n"
-    "a partition, DIR/SOURCE-PARTITION.avro, with time, key and value of every record; a source that\n"
-    "reads files becomes one file in its format, for example DIR/SOURCE.csv. `run --path` reads them:\n\n"
-    "  NAME traffic --to data --count 1000000 --seed 7\n"
-    "  NAME run --path 'SOURCE=data/SOURCE-*.avro'\n\n"
-    "The files appear when they are complete; those of the same name are replaced. The faults of the\n"
-    "statement (duplicates, late records, ...) are in them, and a summary on standard error counts them.\n"
-    "Exit: 0 done or stopped, 1 disk, 2 usage.\n";
+static const char traffic_intro[] = "Writes the events of the `traffic` statement to files, as "
+                                    "fast as it can. A topic becomes one file\n"
+                                    "a partition, DIR/SOURCE-PARTITION.avro, with time, key and "
+                                    "value of every record; a source that\n"
+                                    "reads files becomes one file in its format, for example "
+                                    "DIR/SOURCE.csv. `run --path` reads them:\n\n"
+                                    "  NAME traffic --to data --count 1000000 --seed 7\n"
+                                    "  NAME run --path 'SOURCE=data/SOURCE-*.avro'\n\n"
+                                    "The files appear when they are complete; those of the same "
+                                    "name are replaced. The faults of the\n"
+                                    "statement (duplicates, late records, ...) are in them, and a "
+                                    "summary on standard error counts them.\n"
+                                    "Exit: 0 done or stopped, 1 disk, 2 usage.\n";
 
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options)
 {
-    *options = (struct pipe_traffic_options){
-        .run = {.feeder = {.count = TRAFFIC_COUNT,
-                           .rate_per_second = 1000,
-                           .seed = 1,
-                           .start_ms = TRAFFIC_START_MS}}};
+    *options = (struct pipe_traffic_options){.run = {.feeder = {.count = TRAFFIC_COUNT,
+                                                                .rate_per_second = 1000,
+                                                                .seed = 1,
+                                                                .start_ms = TRAFFIC_START_MS}}};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_usage(plan, "traffic --to DIR [options]", traffic_intro, traffic_rows,
@@ -521,7 +536,8 @@ int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                     argv[i]);
             return PIPE_EXIT_USAGE;
         }
-        int code = take_option(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
+        int code =
+            take_option(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
         if (code != 0)
             return code;
     }
@@ -535,14 +551,16 @@ int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
 
 static const char *take_partition(void *options, const char *value)
 {
-    return pipe_parse_count(value, 0, INT32_MAX, &((struct pipe_inspect_options *)options)->partition)
+    return pipe_parse_count(value, 0, INT32_MAX,
+                            &((struct pipe_inspect_options *)options)->partition)
                ? NULL
                : "expected a number of a partition";
 }
 
 static const char *take_from(void *options, const char *value)
 {
-    return pipe_parse_count(value, 0, INT64_MAX - 1, &((struct pipe_inspect_options *)options)->from)
+    return pipe_parse_count(value, 0, INT64_MAX - 1,
+                            &((struct pipe_inspect_options *)options)->from)
                ? NULL
                : "expected an offset";
 }
@@ -603,8 +621,9 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
         .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(plan, "inspect DIR [topics | offsets | watermarks | state | dump TOPIC] [options]",
-                        inspect_intro, inspect_rows, INSPECT_ROWS);
+            print_usage(
+                plan, "inspect DIR [topics | offsets | watermarks | state | dump TOPIC] [options]",
+                inspect_intro, inspect_rows, INSPECT_ROWS);
             return -1;
         }
         if (argv[i][0] == '-') {

@@ -1,7 +1,7 @@
 /*
- * output.c: sinks that are files, tables of an embedded run, or standard output. One implementation: formats differ only
- * in what stands before the first row (header), before and behind a commit's rows (an Avro block's frame) and behind a
- * row (line end).
+ * output.c: sinks that are files, tables of an embedded run, or standard output. One
+ * implementation: formats differ only in what stands before the first row (header), before and
+ * behind a commit's rows (an Avro block's frame) and behind a row (line end).
  */
 #include "output.h"
 #include "avro_container.h"
@@ -166,7 +166,8 @@ static void file_close(struct pipe_output *output)
 
 static const struct pipe_output_ops file_ops = {file_append, file_flush, file_rollback, file_close};
 
-/* What `path` names in its directory must outlive a power cut together with the commit that counts on it. */
+/* What `path` names in its directory must outlive a power cut together with the commit that counts
+ * on it. */
 static void sync_directory_of(const char *path)
 {
     char *copy = strdup(path);

@@ -1,12 +1,15 @@
 /*
- * output.h: sinks that are not topics: files (jsonl, csv, avro), standard output, and the tables of an embedded run
- * (JSON lines under DIR/tables). A `pipe_output` is one sink; all tasks write to it through the one engine thread.
+ * output.h: sinks that are not topics: files (jsonl, csv, avro), standard output, and the tables of
+ * an embedded run (JSON lines under DIR/tables). A `pipe_output` is one sink; all tasks write to it
+ * through the one engine thread.
  *
- * Life of a commit: append … append, flush (before the commit point), then the engine commits the length with
- * everything else. After a crash, or an error before the commit, the file is cut back to the committed length: so a
- * file never shows what was not committed, except between flush and commit.
+ * Life of a commit: append … append, flush (before the commit point), then the engine commits the
+ * length with everything else. After a crash, or an error before the commit, the file is cut back
+ * to the committed length: so a file never shows what was not committed, except between flush and
+ * commit.
  *
- * An Avro file gets blocks of about 64 KiB, and one ends with every flush. Of standard output nothing can be taken back.
+ * An Avro file gets blocks of about 64 KiB, and one ends with every flush. Of standard output
+ * nothing can be taken back.
  */
 #ifndef PIPE_OUTPUT_H
 #define PIPE_OUTPUT_H
@@ -15,37 +18,42 @@
 
 struct pipe_output_config {
     const struct pipe_sink_def *sink;
-    const char *path;                   /* the file; NULL: standard output */
-    enum pipe_format format;            /* JSONL, CSV or AVRO; of tables JSONL. What append gets is sink->format's: see pipe.h */
-    int64_t committed_bytes;            /* cut back to this; 0: begin, replacing what is there */
-    bool follow;                        /* true: a commit gave committed_bytes; a shorter or missing file is an error */
-    bool unsynced;                      /* flush only writes; the caller syncs the file at its end */
+    const char *path;        /* the file; NULL: standard output */
+    enum pipe_format format; /* JSONL, CSV or AVRO; of tables JSONL. What append gets is
+                                sink->format's: see pipe.h */
+    int64_t committed_bytes; /* cut back to this; 0: begin, replacing what is there */
+    bool follow;   /* true: a commit gave committed_bytes; a shorter or missing file is an error */
+    bool unsynced; /* flush only writes; the caller syncs the file at its end */
 };
 
 struct pipe_output;
 
 struct pipe_output_ops {
-    /* One row, copied into memory (at most about the commit's size is held). Without line end, frame or separator. */
+    /* One row, copied into memory (at most about the commit's size is held). Without line end,
+     * frame or separator. */
     bool (*append)(struct pipe_output *output, struct pipe_str row);
-    /* Writes what was appended, fdatasync (files), sets output->length_bytes. Nothing appended: does nothing. The
-     * header of a new CSV or Avro file is written by the first flush, also of an empty one. */
+    /* Writes what was appended, fdatasync (files), sets output->length_bytes. Nothing appended:
+     * does nothing. The header of a new CSV or Avro file is written by the first flush, also of an
+     * empty one. */
     bool (*flush)(struct pipe_output *output);
-    /* Forgets what was appended and cuts the file back to output->committed_bytes. Called once, before close, when a
-     * commit failed; must do as much as it can without failing. Standard output: forgets only. */
+    /* Forgets what was appended and cuts the file back to output->committed_bytes. Called once,
+     * before close, when a commit failed; must do as much as it can without failing. Standard
+     * output: forgets only. */
     void (*rollback)(struct pipe_output *output);
-    void (*close)(struct pipe_output *output);      /* what was not flushed is dropped; frees output */
+    void (*close)(struct pipe_output *output); /* what was not flushed is dropped; frees output */
 };
 
 struct pipe_output {
     const struct pipe_output_ops *ops;
     struct pipe_output_config config;
-    int64_t length_bytes;               /* after the last flush; of standard output the bytes written */
-    int64_t committed_bytes;            /* set by the engine after each commit to length_bytes */
-    uint64_t pending_bytes;             /* appended, not flushed */
-    char error[512];                    /* when a call gave false: path, cause (also of a full disk), what to do */
+    int64_t length_bytes;    /* after the last flush; of standard output the bytes written */
+    int64_t committed_bytes; /* set by the engine after each commit to length_bytes */
+    uint64_t pending_bytes;  /* appended, not flushed */
+    char error[512]; /* when a call gave false: path, cause (also of a full disk), what to do */
 };
 
 /* Opens by config: cuts back, checks. Parent directories are made. NULL: error has the line. */
-struct pipe_output *pipe_output_open(const struct pipe_output_config *config, char *error, size_t error_bytes);
+struct pipe_output *pipe_output_open(const struct pipe_output_config *config, char *error,
+                                     size_t error_bytes);
 
 #endif

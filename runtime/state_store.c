@@ -4,8 +4,9 @@
  * Keys:  's' stage(4) partition(4) state(4), big-endian, key → an entry of an operator
  *        'p' stage(4) partition(4) → position of a task
  *        'm' name → hash_key, plan, incarnation
- * One save is one WriteBatch: entries and positions always agree. It is not synced: after a power cut the
- * database is as of some earlier save, which replay makes up for; the log it follows is synced.
+ * One save is one WriteBatch: entries and positions always agree. It is not synced: after a power
+ * cut the database is as of some earlier save, which replay makes up for; the log it follows is
+ * synced.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,15 +178,16 @@ static bool decode_position(struct pipe_store *store, const uint8_t *bytes, size
     if (size == 0 || *reader.at++ != POSITION_VERSION)
         return false;
     if (!pipe_avro_long(&reader, &out->offset) || !pipe_avro_long(&reader, &seq) ||
-        !pipe_avro_long(&reader, &out->watermark) || !pipe_avro_long(&reader, &out->kafka_time_ms) ||
-        !pipe_avro_bytes(&reader, &hint) || !pipe_avro_long(&reader, &count))
+        !pipe_avro_long(&reader, &out->watermark) ||
+        !pipe_avro_long(&reader, &out->kafka_time_ms) || !pipe_avro_bytes(&reader, &hint) ||
+        !pipe_avro_long(&reader, &count))
         return false;
     if (out->offset < 0 || seq < 0 || hint.size > PIPE_INPUT_HINT_MAX || count < 0 ||
         count > reader.end - reader.at)
         return false;
     out->seq = (uint64_t)seq;
-    out->input = (struct pipe_input_position){.offset = out->offset,
-                                              .hint_bytes = (uint8_t)hint.size};
+    out->input =
+        (struct pipe_input_position){.offset = out->offset, .hint_bytes = (uint8_t)hint.size};
     if (hint.size > 0)
         memcpy(out->input.hint, hint.data, hint.size);
     if (count > store->marker_capacity) {
@@ -248,8 +250,8 @@ static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partit
         return fail(store, "be read", error);
     if (!sound)
         snprintf(store->error, sizeof store->error,
-                 "the state is damaged: stage %u, partition %d, state %u has a malformed entry", stage,
-                 partition, index);
+                 "the state is damaged: stage %u, partition %d, state %u has a malformed entry",
+                 stage, partition, index);
     return sound;
 }
 
@@ -383,9 +385,10 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     if (store->db != NULL && load_identity(store, read_only, created))
         return store;
     if (store->db == NULL)
-        snprintf(error, error_bytes,
-                 "the state in %s can't be opened: %s; it can be made again from the log: delete it",
-                 path, cause != NULL ? cause : "unknown cause");
+        snprintf(
+            error, error_bytes,
+            "the state in %s can't be opened: %s; it can be made again from the log: delete it",
+            path, cause != NULL ? cause : "unknown cause");
     else
         snprintf(error, error_bytes, "%s", store->error);
     rocksdb_free(cause);

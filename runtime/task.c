@@ -1,11 +1,11 @@
 /*
- * task.c: one stage of one partition, batch by batch. The loop over records is the hot path: reset the
- * arena, let generated code do the stage, move time, advance what is due.
+ * task.c: one stage of one partition, batch by batch. The loop over records is the hot path: reset
+ * the arena, let generated code do the stage, move time, advance what is due.
  */
 #include "engine.h"
 
-/* Advances the states that have something to do at the task's W, in dataflow order: what an earlier one
- * emits may make a later one due. */
+/* Advances the states that have something to do at the task's W, in dataflow order: what an earlier
+ * one emits may make a later one due. */
 void task_after(struct engine_task *task)
 {
     struct pipe_task *public = &task->task;
@@ -26,11 +26,11 @@ static void run_source_record(struct engine_task *task, struct pipe_record *reco
     struct pipe_task *public = &task->task;
     record->watermark = public->watermark;
     if (record->kafka_time_ms > public->kafka_time_ms)
-        public->kafka_time_ms = record->kafka_time_ms;
+    public->kafka_time_ms = record->kafka_time_ms;
     if (public->stage->record(public, record) && public->source->has_watermark) {
         int64_t watermark = pipe_time_sub(record->event_time, public->source->watermark);
         if (watermark > public->watermark)
-            public->watermark = watermark;
+        public->watermark = watermark;
     }
 }
 
@@ -135,7 +135,9 @@ static bool open_input(struct engine_task *task, const struct engine_position *a
     };
     if (task->input != NULL)
         task->input->ops->close(task->input);
-    task->input = pipe_input_open(&config, error, sizeof error);
+    const struct pipe_hooks *hooks = engine->options->hooks;
+    task->input = hooks != NULL ? hooks->open_input(hooks->context, &config)
+                                : pipe_input_open(&config, error, sizeof error);
     return task->input != NULL || engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
 }
 

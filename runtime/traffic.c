@@ -1,10 +1,11 @@
 /*
- * traffic.c: the generator of a `traffic` statement. The whole sequence is a function of (plan, count, rate, seed,
- * start), so the position is a plain number and a restart regenerates.
+ * traffic.c: the generator of a `traffic` statement. The whole sequence is a function of (plan,
+ * count, rate, seed, start), so the position is a plain number and a restart regenerates.
  *
- * Event n is due at start + n / rate. It continues the session whose pause ended first, else it opens one. Faults delay
- * its sending or change its bytes; what is to be sent waits in a heap by sending time, without its bytes, which are made
- * when it is taken: so late faults cost 48 bytes a record, however long they last.
+ * Event n is due at start + n / rate. It continues the session whose pause ended first, else it
+ * opens one. Faults delay its sending or change its bytes; what is to be sent waits in a heap by
+ * sending time, without its bytes, which are made when it is taken: so late faults cost 48 bytes a
+ * record, however long they last.
  */
 #include "traffic_internal.h"
 
@@ -26,42 +27,36 @@ static void *heap_at(const struct heap *heap, size_t index)
     return (uint8_t *)heap->items + index * heap->item_bytes;
 }
 
-static void heap_swap(struct heap *heap, size_t a, size_t b)
-{
-    uint8_t kept[64];
-    memcpy(kept, heap_at(heap, a), heap->item_bytes);
-    memcpy(heap_at(heap, a), heap_at(heap, b), heap->item_bytes);
-    memcpy(heap_at(heap, b), kept, heap->item_bytes);
-}
-
 static void heap_push(struct heap *heap, const void *item)
 {
     if (heap->count == heap->capacity) {
         heap->capacity = heap->capacity == 0 ? 64 : heap->capacity * 2;
         heap->items = pipe_realloc(heap->items, heap->capacity * heap->item_bytes);
     }
-    size_t at = heap->count++;
-    memcpy(heap_at(heap, at), item, heap->item_bytes);
-    while (at > 0 && heap->before(heap_at(heap, at), heap_at(heap, (at - 1) / 2))) {
-        heap_swap(heap, at, (at - 1) / 2);
-        at = (at - 1) / 2;
+    size_t hole = heap->count++;
+    while (hole > 0 && heap->before(item, heap_at(heap, (hole - 1) / 2))) {
+        memcpy(heap_at(heap, hole), heap_at(heap, (hole - 1) / 2), heap->item_bytes);
+        hole = (hole - 1) / 2;
     }
+    memcpy(heap_at(heap, hole), item, heap->item_bytes);
 }
 
+/* The last item fills the hole that the first leaves, below all that come before it. */
 static void heap_pop(struct heap *heap, void *out)
 {
     memcpy(out, heap->items, heap->item_bytes);
-    memcpy(heap->items, heap_at(heap, --heap->count), heap->item_bytes);
-    for (size_t at = 0;;) {
-        size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < heap->count; child++)
-            if (heap->before(heap_at(heap, child), heap_at(heap, least)))
-                least = child;
-        if (least == at)
-            return;
-        heap_swap(heap, at, least);
-        at = least;
+    const void *last = heap_at(heap, --heap->count);
+    size_t hole = 0;
+    for (size_t child = 1; child < heap->count; child = 2 * hole + 1) {
+        if (child + 1 < heap->count && heap->before(heap_at(heap, child + 1), heap_at(heap, child)))
+            child++;
+        if (!heap->before(heap_at(heap, child), last))
+            break;
+        memcpy(heap_at(heap, hole), heap_at(heap, child), heap->item_bytes);
+        hole = child;
     }
+    if (hole != heap->count)
+        memcpy(heap_at(heap, hole), last, heap->item_bytes);
 }
 
 static bool sending_before(const void *a, const void *b)
@@ -95,7 +90,8 @@ static struct session open_session(struct pipe_feeder *feeder, int64_t now_ms)
     return session;
 }
 
-/* The one whose pause ended first, else a new one. Those whose life ended while they waited are gone. */
+/* The one whose pause ended first, else a new one. Those whose life ended while they waited are
+ * gone. */
 static struct session take_session(struct pipe_feeder *feeder, int64_t now_ms)
 {
     const struct session *first = feeder->sessions.items;
@@ -220,8 +216,8 @@ static void make_event(struct pipe_feeder *feeder)
 static bool next_sending(struct pipe_feeder *feeder, struct sending *out)
 {
     for (;;) {
-        bool more = feeder->options.count < 0 ||
-                    feeder->next_event < (uint64_t)feeder->options.count;
+        bool more =
+            feeder->options.count < 0 || feeder->next_event < (uint64_t)feeder->options.count;
         const struct sending *first = feeder->sendings.items;
         if (feeder->sendings.count > 0 && (!more || first->time_ms < feeder->next_due_ms)) {
             heap_pop(&feeder->sendings, out);
@@ -250,9 +246,8 @@ void pipe_feeder_skip(struct pipe_feeder *feeder, uint64_t records)
 }
 
 struct pipe_feeder *pipe_feeder_open(const struct pipe_plan *plan, uint32_t traffic,
-                                     uint32_t partitions,
-                                     const struct pipe_feeder_options *options, char *error,
-                                     size_t error_bytes)
+                                     uint32_t partitions, const struct pipe_feeder_options *options,
+                                     char *error, size_t error_bytes)
 {
     struct pipe_feeder *feeder = pipe_calloc(1, sizeof *feeder);
     feeder->def = &plan->traffics[traffic];

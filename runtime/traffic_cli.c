@@ -1,6 +1,6 @@
 /*
- * traffic_cli.c: `NAME traffic --to DIR`: generated events as files. All are written under hidden names, synced, and
- * renamed when the last is complete, so that no half-written one shows.
+ * traffic_cli.c: `NAME traffic --to DIR`: generated events as files. All are written under hidden
+ * names, synced, and renamed when the last is complete, so that no half-written one shows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,8 +79,8 @@ static const char *choose_format(struct traffic_writer *writer, enum pipe_format
     *format = PIPE_FORMAT_JSONL; /* lines */
     if (source->is_kafka || source->format == PIPE_FORMAT_AVRO) {
         *format = writer->sink.format = PIPE_FORMAT_AVRO;
-        writer->sink.avro_schema = source->is_kafka ? PIPE_TOPIC_FILE_SCHEMA
-                                                    : source->contract->versions[0].schema_json;
+        writer->sink.avro_schema =
+            source->is_kafka ? PIPE_TOPIC_FILE_SCHEMA : source->contract->versions[0].schema_json;
         return "avro";
     }
     switch (source->format) {
@@ -114,14 +114,16 @@ static char *format_text(const char *format, ...)
 }
 
 /* Numbers of partitions are as wide as the greatest: files are read in the order of their names. */
-static void name_file(const struct traffic_writer *writer, struct traffic_file *file, uint32_t index,
-                      const char *extension)
+static void name_file(const struct traffic_writer *writer, struct traffic_file *file,
+                      uint32_t index, const char *extension)
 {
     const char *dir = writer->options->to, *source = writer->source->name;
     int width = snprintf(NULL, 0, "%u", writer->file_count - 1);
-    char *number = writer->source->is_kafka ? format_text("-%0*u", width, index) : format_text("%s", "");
+    char *number =
+        writer->source->is_kafka ? format_text("-%0*u", width, index) : format_text("%s", "");
     file->path = format_text("%s/%s%s.%s", dir, source, number, extension);
-    file->hidden = format_text("%s/.%s%s.%s.%ld.partial", dir, source, number, extension, (long)getpid());
+    file->hidden =
+        format_text("%s/.%s%s.%s.%ld.partial", dir, source, number, extension, (long)getpid());
     free(number);
 }
 
@@ -155,9 +157,9 @@ static bool open_writer(struct traffic_writer *writer)
         if (file->output == NULL)
             return fail(writer, "%s", error);
     }
-    writer->feeder = pipe_feeder_open(writer->plan, (uint32_t)(writer->def - writer->plan->traffics),
-                                      writer->file_count, &writer->options->run.feeder, error,
-                                      sizeof error);
+    writer->feeder =
+        pipe_feeder_open(writer->plan, (uint32_t)(writer->def - writer->plan->traffics),
+                         writer->file_count, &writer->options->run.feeder, error, sizeof error);
     return writer->feeder != NULL || fail(writer, "%s", error);
 }
 
@@ -196,8 +198,7 @@ static struct pipe_str envelope(struct pipe_buf *row, const struct pipe_feed_rec
 static bool write_record(struct traffic_writer *writer, const struct pipe_feed_record *record)
 {
     struct pipe_output *output = writer->files[record->partition].output;
-    struct pipe_str row =
-        writer->source->is_kafka ? envelope(&writer->row, record) : record->value;
+    struct pipe_str row = writer->source->is_kafka ? envelope(&writer->row, record) : record->value;
     writer->records++;
     if (record->duplicate >= 0)
         writer->faults[record->duplicate]++;
@@ -227,8 +228,8 @@ static void report(struct traffic_writer *writer, bool last)
         memset(bar, '.', BAR_WIDTH);
         memset(bar, '#', percent * BAR_WIDTH / 100);
         bar[BAR_WIDTH] = '\0';
-        fprintf(stderr, "\r\033[K%s  [%s] %3" PRIu64 "%%  %" PRIu64 " records%s", writer->source->name,
-                bar, percent, writer->records, last ? "\n" : "");
+        fprintf(stderr, "\r\033[K%s  [%s] %3" PRIu64 "%%  %" PRIu64 " records%s",
+                writer->source->name, bar, percent, writer->records, last ? "\n" : "");
     } else if (!last || when == PIPE_PROGRESS_ALWAYS) {
         pipe_message(PIPE_INFO, "progress",
                      "traffic=%s events=%" PRIu64 " of=%" PRIu64 " records=%" PRIu64,

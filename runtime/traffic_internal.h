@@ -1,7 +1,8 @@
 /*
  * traffic_internal.h: shared by traffic.c (which event is sent when) and traffic_row.c (its bytes).
  *
- * Every draw is a hash of (seed, event or session, purpose), so that bytes can be made at any time, and again.
+ * Every draw is a hash of (seed, event or session, purpose), so that bytes can be made at any time,
+ * and again.
  */
 #ifndef PIPE_TRAFFIC_INTERNAL_H
 #define PIPE_TRAFFIC_INTERNAL_H
@@ -11,7 +12,8 @@
 
 #define PPM 1000000u
 
-/* What a draw is for; those of fields come behind. A number in the upper half tells apart draws of one purpose. */
+/* What a draw is for; those of fields come behind. A number in the upper half tells apart draws of
+ * one purpose. */
 enum purpose {
     DRAW_LIFE,
     DRAW_PAUSE,
@@ -53,7 +55,8 @@ struct target {
     uint32_t *opened; /* null flags of the nullable records around it */
     uint32_t opened_count;
     size_t value_bytes;
-    /* Of `pick`, steps and `value`: the values, whether each is null, and the sums of the weights so far. */
+    /* Of `pick`, steps and `value`: the values, whether each is null, and the sums of the weights
+     * so far. */
     uint8_t *values;
     bool *value_nulls;
     int64_t *weights;

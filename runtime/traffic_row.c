@@ -1,6 +1,6 @@
 /*
- * traffic_row.c: the bytes of one generated record: its row by the field lines, then the source's format. Made again
- * for a duplicate, they are the same: all draws depend on the event alone.
+ * traffic_row.c: the bytes of one generated record: its row by the field lines, then the source's
+ * format. Made again for a duplicate, they are the same: all draws depend on the event alone.
  */
 #include "traffic_internal.h"
 
@@ -13,7 +13,8 @@
 
 /* ---- Values ---- */
 
-/* Sets or clears the column's null; setting a value inside of a nullable record makes that one not null. */
+/* Sets or clears the column's null; setting a value inside of a nullable record makes that one not
+ * null. */
 static void set_null(struct pipe_feeder *feeder, const struct target *target, bool is_null)
 {
     for (uint32_t i = 0; i < target->opened_count; i++)
@@ -83,7 +84,8 @@ static void set_name(struct pipe_feeder *feeder, const struct target *target, ui
 static void set_letters(struct pipe_feeder *feeder, const struct pipe_traffic_field *field,
                         uint64_t of, uint64_t purpose, void *to)
 {
-    size_t size = (size_t)traffic_uniform(traffic_draw(feeder, of, purpose), field->low, field->high);
+    size_t size =
+        (size_t)traffic_uniform(traffic_draw(feeder, of, purpose), field->low, field->high);
     char *text = scratch_text(feeder, size + 1);
     uint64_t bits = 0;
     for (size_t i = 0; i < size; i++) {
@@ -148,9 +150,8 @@ static void fill_field(struct pipe_feeder *feeder, const struct sending *sending
         set_null(feeder, target, true);
 }
 
-static const struct pipe_traffic_fault *fault_of(const struct pipe_feeder *feeder,
-                                                 const struct sending *sending,
-                                                 enum pipe_fault_kind kind)
+static const struct pipe_traffic_fault *
+fault_of(const struct pipe_feeder *feeder, const struct sending *sending, enum pipe_fault_kind kind)
 {
     if (sending->fault == NO_FAULT)
         return NULL;
@@ -190,8 +191,9 @@ static void fill_row(struct pipe_feeder *feeder, const struct sending *sending)
 
 /* ---- Poison ---- */
 
-/* In a container file a record has no length of its own: bytes that end early would take the file's other records
- * with them. So the bytes stay well formed, and one column holds what no reader of the contract takes. */
+/* In a container file a record has no length of its own: bytes that end early would take the file's
+ * other records with them. So the bytes stay well formed, and one column holds what no reader of
+ * the contract takes. */
 static bool find_poisonable(const struct pipe_row_type *row, struct target *target)
 {
     static const enum pipe_kind kinds[] = {PIPE_STRING,       PIPE_UUID, PIPE_TIMESTAMP_MS,
@@ -228,11 +230,12 @@ static void poison_row(struct pipe_feeder *feeder)
     }
 }
 
-/* No text begins with FF, nor does an Avro frame. In the formats of lines the record stays one line. */
+/* No text begins with FF, nor does an Avro frame. In the formats of lines the record stays one
+ * line. */
 static void random_bytes(struct pipe_feeder *feeder, uint64_t event, size_t size)
 {
-    bool lines = feeder->source->format != PIPE_FORMAT_AVRO &&
-                 feeder->source->format != PIPE_FORMAT_BYTES;
+    bool lines =
+        feeder->source->format != PIPE_FORMAT_AVRO && feeder->source->format != PIPE_FORMAT_BYTES;
     feeder->value.size = 0;
     pipe_buf_add_byte(&feeder->value, 0xFF);
     for (size_t i = 1; i < size; i++) {
@@ -242,8 +245,8 @@ static void random_bytes(struct pipe_feeder *feeder, uint64_t event, size_t size
     }
 }
 
-/* A row cut short may be a sound one, and an open quote would take the next rows with it: so it is cut before the
- * first quote, and ends in a NUL or (random bytes) a quote where none may stand. */
+/* A row cut short may be a sound one, and an open quote would take the next rows with it: so it is
+ * cut before the first quote, and ends in a NUL or (random bytes) a quote where none may stand. */
 static void poison_csv(struct pipe_feeder *feeder, uint64_t event, bool cut, uint64_t hash)
 {
     const uint8_t *text = feeder->value.data;
@@ -259,11 +262,13 @@ static void poison_csv(struct pipe_feeder *feeder, uint64_t event, bool cut, uin
     pipe_buf_add_byte(&feeder->value, 0);
 }
 
-/* Bytes that no reader takes for a record: cut short, random, or (in the Avro frame) of an unknown schema. */
+/* Bytes that no reader takes for a record: cut short, random, or (in the Avro frame) of an unknown
+ * schema. */
 static void poison_bytes(struct pipe_feeder *feeder, uint64_t event)
 {
     enum pipe_format format = feeder->source->format;
-    bool can_cut = format != PIPE_FORMAT_TEXT && format != PIPE_FORMAT_BYTES && feeder->value.size > 1;
+    bool can_cut =
+        format != PIPE_FORMAT_TEXT && format != PIPE_FORMAT_BYTES && feeder->value.size > 1;
     uint64_t hash = traffic_draw(feeder, event, DRAW_POISON_SIZE);
     int64_t kind = traffic_uniform(traffic_draw(feeder, event, DRAW_POISON), 0,
                                    format == PIPE_FORMAT_AVRO ? 2 : 1);
@@ -281,45 +286,6 @@ static void poison_bytes(struct pipe_feeder *feeder, uint64_t event)
 
 /* ---- Bytes ---- */
 
-static void add_frame(struct pipe_buf *value, uint64_t fingerprint)
-{
-    uint8_t *to = pipe_buf_reserve(value, FRAME_BYTES);
-    to[0] = 0xC3;
-    to[1] = 0x01;
-    for (unsigned i = 0; i < 8; i++)
-        to[2 + i] = (uint8_t)(fingerprint >> (8 * i));
-    value->size += FRAME_BYTES;
-}
-
-static void encode_row(struct pipe_feeder *feeder)
-{
-    const struct pipe_source_def *source = feeder->source;
-    feeder->value.size = 0;
-    switch (source->format) {
-    case PIPE_FORMAT_AVRO:
-        if (source->is_kafka)
-            add_frame(&feeder->value, source->contract->versions[0].fingerprint);
-        pipe_row_to_avro(source->row, feeder->row, &feeder->value);
-        break;
-    case PIPE_FORMAT_JSON:
-    case PIPE_FORMAT_JSONL:
-        pipe_row_to_json(source->row, feeder->row, &feeder->value);
-        break;
-    case PIPE_FORMAT_CSV:
-        pipe_row_to_csv(source->row, feeder->row, &feeder->value);
-        feeder->value.size--; /* the line end */
-        break;
-    case PIPE_FORMAT_TEXT:
-    case PIPE_FORMAT_BYTES:
-    case PIPE_FORMAT_PARQUET: {
-        const struct pipe_str *text =
-            (const struct pipe_str *)(feeder->row + source->row->columns[0].offset);
-        pipe_buf_add(&feeder->value, text->data, text->size);
-        break;
-    }
-    }
-}
-
 static void add_key(struct pipe_feeder *feeder, const struct sending *sending,
                     struct pipe_feed_record *out)
 {
@@ -330,8 +296,8 @@ static void add_key(struct pipe_feeder *feeder, const struct sending *sending,
     }
     feeder->key.size = 0;
     pipe_key_text(&feeder->key, feeder->source->row, feeder->row, def->key_columns, def->key_count);
-    out->key = pipe_str_of(feeder->key.size > 0 ? (const char *)feeder->key.data : "",
-                           feeder->key.size);
+    out->key =
+        pipe_str_of(feeder->key.size > 0 ? (const char *)feeder->key.data : "", feeder->key.size);
     out->partition = pipe_key_partition(out->key, feeder->partitions);
 }
 
@@ -351,7 +317,7 @@ void traffic_encode(struct pipe_feeder *feeder, const struct sending *sending,
         poison_row(feeder);
     else if (poisoned && container)
         out->fault = NO_FAULT; /* no column can hold what is refused: the record is sound */
-    encode_row(feeder);
+    pipe_record_encode(feeder->source, feeder->row, &feeder->value);
     if (poisoned && !container)
         poison_bytes(feeder, sending->event);
     out->value = pipe_str_of(feeder->value.size > 0 ? (const char *)feeder->value.data : "",
@@ -390,8 +356,9 @@ static void locate(struct pipe_feeder *feeder, const uint32_t *path, uint32_t pa
 }
 
 /* The values of `texts` (JSON) in the column's type; weights NULL: each 1. */
-static bool parse_values(struct pipe_feeder *feeder, struct target *target, const char *const *texts,
-                         const int64_t *weights, uint32_t count, struct pipe_error *error)
+static bool parse_values(struct pipe_feeder *feeder, struct target *target,
+                         const char *const *texts, const int64_t *weights, uint32_t count,
+                         struct pipe_error *error)
 {
     int64_t total = 0;
     target->value_count = count;
@@ -461,7 +428,8 @@ static bool prepare_steps(struct pipe_feeder *feeder, struct pipe_error *error)
     return parse_values(feeder, &feeder->steps, texts, NULL, def->step_count, error);
 }
 
-/* Columns without a field line: their default, else null; inside of records as well, for those that a line opens. */
+/* Columns without a field line: their default, else null; inside of records as well, for those that
+ * a line opens. */
 static bool fill_defaults(struct pipe_feeder *feeder, const struct pipe_row_type *row, uint8_t *at,
                           struct pipe_error *error)
 {

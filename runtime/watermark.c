@@ -1,7 +1,8 @@
 /*
- * watermark.c: floors of time. A raise is an input, so it is logged: a time record in partition p of
- * `pipec.<pipeline>.<source>.time`, in the commit in which it acts. Number seq of a partition is the record
- * at offset seq - 1. Value: zigzag varints offset, seq, floor (µs, +∞ at the end of a file).
+ * watermark.c: floors of time. A raise is an input, so it is logged: a time record in partition p
+ * of `pipec.<pipeline>.<source>.time`, in the commit in which it acts. Number seq of a partition is
+ * the record at offset seq - 1. Value: zigzag varints offset, seq, floor (µs, +∞ at the end of a
+ * file).
  */
 #include "engine.h"
 
@@ -49,8 +50,8 @@ bool watermark_read_record(struct engine_task *task, uint64_t seq, struct time_r
     struct pipe_record constant = {0}, *records;
     uint32_t count;
     int64_t number;
-    struct pipe_log_reader *reader = log->ops->reader(log, task->time_topic, task->task.partition,
-                                                      (int64_t)seq - 1, &constant);
+    struct pipe_log_reader *reader =
+        log->ops->reader(log, task->time_topic, task->task.partition, (int64_t)seq - 1, &constant);
     enum pipe_log_state state = log->ops->read(reader, 1, &records, &count);
     bool sound = false;
     if (state == PIPE_LOG_RECORDS) {
@@ -64,10 +65,11 @@ bool watermark_read_record(struct engine_task *task, uint64_t seq, struct time_r
     log->ops->reader_close(reader);
     if (state == PIPE_LOG_FAILED)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
-    return sound || engine_fail(engine, PIPE_EXIT_DATA,
-                                "the log is damaged: topic %s, partition %d has no time record %llu",
-                                log->topics[task->time_topic].name, task->task.partition,
-                                (unsigned long long)seq);
+    return sound ||
+           engine_fail(engine, PIPE_EXIT_DATA,
+                       "the log is damaged: topic %s, partition %d has no time record %llu",
+                       log->topics[task->time_topic].name, task->task.partition,
+                       (unsigned long long)seq);
 }
 
 /* ---- The idle rule, for topics of the log ---- */
@@ -85,17 +87,25 @@ static bool is_idle(struct engine_task *task, int64_t now_us)
     return now_us - task->at_end_since_us >= task->task.source->idle;
 }
 
+static bool may_raise(const struct engine_task *task, int64_t now_us)
+{
+    return task->task.engine->options->hooks != NULL ||
+           now_us - task->last_raise_us >= RAISE_EVERY_US;
+}
+
 /* All partitions are idle: time goes on by the broker's clock, which is the append time of the last
  * time record; the first one only tells the time. */
 static bool advance_idle(struct engine_task *task, int64_t now_us, bool *raised)
 {
     int64_t floor = task->task.watermark;
-    if (now_us - task->last_raise_us < RAISE_EVERY_US)
+    if (!may_raise(task, now_us))
         return true;
     if (task->raise_time_ms != PIPE_TIME_MIN) {
         int64_t by_clock = pipe_time_sub(task->raise_time_ms * 1000, task->task.source->watermark);
         floor = by_clock > floor ? by_clock : floor;
     }
+    if (floor == task->task.watermark && task->raise_time_ms == task->task.engine->wall_ms)
+        return true; /* it would say nothing new */
     task->last_raise_us = now_us;
     *raised = true;
     return log_floor(task, floor);
@@ -103,7 +113,7 @@ static bool advance_idle(struct engine_task *task, int64_t now_us, bool *raised)
 
 static bool follow(struct engine_task *task, int64_t floor, int64_t now_us, bool *raised)
 {
-    if (floor <= task->task.watermark || now_us - task->last_raise_us < RAISE_EVERY_US)
+    if (floor <= task->task.watermark || !may_raise(task, now_us))
         return true;
     task->last_raise_us = now_us;
     *raised = true;
@@ -126,8 +136,7 @@ static bool idle_of_source(struct pipe_engine *engine, const struct engine_sourc
         return true;
     bool all = idle == source->partitions;
     for (uint32_t p = 0; p < source->partitions; p++) {
-        if (tasks[p].at_end_since_us < 0 ||
-            now_us - tasks[p].at_end_since_us < source->def->idle)
+        if (tasks[p].at_end_since_us < 0 || now_us - tasks[p].at_end_since_us < source->def->idle)
             continue;
         if (all && source->def->idle_advance && !advance_idle(&tasks[p], now_us, raised))
             return false;

@@ -5,6 +5,7 @@
 
 Prints for each case the best of the runs: events per CPU second, CPU seconds, peak memory. Nothing is asserted: machines differ.
 """
+
 import argparse
 import os
 import re
@@ -20,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def measured(command, cwd):
     """(CPU seconds, peak KiB) of one process and its threads."""
     with open(cwd / "stderr.txt", "wb") as stderr:
-        process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=subprocess.DEVNULL, stderr=stderr)
+        process = subprocess.Popen(
+            [str(part) for part in command], cwd=cwd, stdout=subprocess.DEVNULL, stderr=stderr
+        )
         _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"{' '.join(map(str, command))} failed:\n{(cwd / 'stderr.txt').read_text()}")
@@ -42,13 +45,19 @@ def main():
     program = (ROOT / options.build / "clickstream").resolve()
     with tempfile.TemporaryDirectory(dir=ROOT / options.build) as scratch:
         scratch = Path(scratch)
-        subprocess.run([program, "traffic", "--to", "events", "--count", str(options.events), "--seed", "1"], cwd=scratch,
-                       check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "traffic", "--to", "events", "--count", str(options.events), "--seed", "1"],
+            cwd=scratch,
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         files = sorted((scratch / "events").glob("*.avro"))
         size = sum(path.stat().st_size for path in files)
         print(f"cpu        {cpu_model()}, {os.cpu_count()} cores")
-        print(f"input      {options.events:,} events (duplicates and faults added by the traffic), "
-              f"{size / options.events:.0f} bytes an event in {len(files)} topic files")
+        print(
+            f"input      {options.events:,} events (duplicates and faults added by the traffic), "
+            f"{size / options.events:.0f} bytes an event in {len(files)} topic files"
+        )
         cases = {
             "operators": ["--no-output"],
             "embedded": [],
@@ -57,11 +66,25 @@ def main():
             best = None
             for _ in range(options.runs):
                 shutil.rmtree(scratch / "run", ignore_errors=True)
-                used = measured([program, "run", "--embedded", "run", "--path", "clicks=events/clicks-*.avro", "--progress",
-                                 "never", *extra], scratch)
+                used = measured(
+                    [
+                        program,
+                        "run",
+                        "--embedded",
+                        "run",
+                        "--path",
+                        "clicks=events/clicks-*.avro",
+                        "--progress",
+                        "never",
+                        *extra,
+                    ],
+                    scratch,
+                )
                 best = used if best is None or used < best else best
-            print(f"{name:<10} {options.events / best[0]:>12,.0f} events per CPU second   {best[0]:.2f} CPU s   "
-                  f"peak {best[1] / 1024:.0f} MiB")
+            print(
+                f"{name:<10} {options.events / best[0]:>12,.0f} events per CPU second   {best[0]:.2f} CPU s   "
+                f"peak {best[1] / 1024:.0f} MiB"
+            )
         print((scratch / "stderr.txt").read_text())
 
 

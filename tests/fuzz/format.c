@@ -2,6 +2,7 @@
  * format.c: the formatter. Of a text that parses the tree stays what it is, and formatting the result changes nothing.
  */
 #include "fuzz.h"
+#include "tokens.h"
 #include "plan.h"
 #include "pipec.h"
 

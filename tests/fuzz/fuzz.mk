@@ -106,6 +106,8 @@ $(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/co
 
 # The inputs read in pieces whose size the fuzzer chooses.
 $(BUILD)/inputs $(BUILD)/container: WRAP := -Wl,--wrap=read
+# No engine stands behind the operators.
+$(BUILD)/state: WRAP := -Wl,--wrap=engine_fail
 $(RUNTIME_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/runtime.a
 	$(CC) $(LINK) $(WRAP) -o $@ $^ $(RUNTIME_LIBS)
 

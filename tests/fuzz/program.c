@@ -3,6 +3,7 @@
  * The input is the program; schema files it names are read from the tree.
  */
 #include "fuzz.h"
+#include "tokens.h"
 #include <ftw.h>
 #include "emit.h"
 #include "plan.h"

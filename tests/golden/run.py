@@ -8,6 +8,7 @@
 
 With --update the expected files are rewritten, the difference is printed, and the run fails: read it, then run again.
 """
+
 import argparse
 import difflib
 import os
@@ -31,8 +32,16 @@ class Suite:
         self.passed, self.failed = 0, 0
 
     def run(self, *command, **options):
-        return subprocess.run([str(part) for part in command], cwd=options.pop("cwd", ROOT), text=True, errors="replace",
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, **options)
+        return subprocess.run(
+            [str(part) for part in command],
+            cwd=options.pop("cwd", ROOT),
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            **options,
+        )
 
     def report(self, name, problem):
         if problem:
@@ -48,8 +57,15 @@ class Suite:
             return None
         if self.update:
             expected_path.write_text(actual)
-        shown = list(difflib.unified_diff(expected.splitlines(), actual.splitlines(), str(expected_path.relative_to(ROOT)),
-                                          "actual", lineterm=""))
+        shown = list(
+            difflib.unified_diff(
+                expected.splitlines(),
+                actual.splitlines(),
+                str(expected_path.relative_to(ROOT)),
+                "actual",
+                lineterm="",
+            )
+        )
         return "\n".join(shown[:60])
 
 
@@ -86,7 +102,9 @@ def check_error(suite, pipe):
 def outputs_of(suite, program, scratch):
     """Everything a run left: files, tables, topics; as one text."""
     shown = []
-    for path in sorted((scratch / "out").rglob("*")) + sorted((scratch / "run" / "tables").rglob("*")):
+    for path in sorted((scratch / "out").rglob("*")) + sorted(
+        (scratch / "run" / "tables").rglob("*")
+    ):
         if path.is_file():
             shown.append(f"== {path.relative_to(scratch)}\n{path.read_text(errors='replace')}")
     topics = suite.run(program, "inspect", "run", "topics", cwd=scratch)
@@ -109,26 +127,66 @@ def check_program(suite, pipe):
         text = next((scratch / "generated").rglob("*.c")).read_text()
         problems.append(suite.compare(name, pipe.with_suffix(".c"), text))
         for compiler in ("gcc", "clang"):
-            built = suite.run(compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "runtime", "-c",
-                              next((scratch / "generated").rglob("*.c")), "-o", scratch / f"{compiler}.o")
+            built = suite.run(
+                compiler,
+                "-std=gnu11",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-I",
+                ROOT / "runtime",
+                "-c",
+                next((scratch / "generated").rglob("*.c")),
+                "-o",
+                scratch / f"{compiler}.o",
+            )
             problems.append(built.stdout if built.returncode != 0 else None)
         program = scratch / name
-        built = suite.run(suite.pipec, "build", pipe.relative_to(ROOT), "--out", scratch / "generated", "-o", program)
+        built = suite.run(
+            suite.pipec,
+            "build",
+            pipe.relative_to(ROOT),
+            "--out",
+            scratch / "generated",
+            "-o",
+            program,
+        )
         if built.returncode != 0:
             return built.stdout
-        arguments = (pipe.with_suffix(".args").read_text().split() if pipe.with_suffix(".args").exists() else [])
+        arguments = (
+            pipe.with_suffix(".args").read_text().split()
+            if pipe.with_suffix(".args").exists()
+            else []
+        )
         arguments = [part.replace("DIR", str(GOLDEN / "c")) for part in arguments]
-        ran = suite.run(program, "run", "--embedded", "run", "--until-end", "--progress", "never", *arguments, cwd=scratch)
+        ran = suite.run(
+            program,
+            "run",
+            "--embedded",
+            "run",
+            "--until-end",
+            "--progress",
+            "never",
+            *arguments,
+            cwd=scratch,
+        )
         if ran.returncode != 0:
             return ran.stdout
-        problems.append(suite.compare(name, pipe.with_suffix(".out"), outputs_of(suite, program, scratch)))
+        problems.append(
+            suite.compare(name, pipe.with_suffix(".out"), outputs_of(suite, program, scratch))
+        )
     return "\n".join(problem for problem in problems if problem) or None
 
 
 def undocumented_codes():
     """Codes without a compiled example."""
     codes = re.findall(r"^CODE\((\w+),", (ROOT / "compiler" / "codes.def").read_text(), re.M)
-    return [code for code in codes if not (ERRORS / f"{code}.pipe").exists() or not (ERRORS / f"{code}.md").exists()]
+    return [
+        code
+        for code in codes
+        if not (ERRORS / f"{code}.pipe").exists() or not (ERRORS / f"{code}.md").exists()
+    ]
 
 
 def main():
@@ -144,13 +202,20 @@ def main():
     cases += [(check_error, path) for path in sorted(ERRORS.glob("*.pipe"))]
     cases += [(check_program, path) for path in sorted(GOLDEN.glob("c/*.pipe"))]
     if options.only:
-        cases = [case for case in cases if case[1].stem in options.only or case[1].name in options.only]
+        cases = [
+            case for case in cases if case[1].stem in options.only or case[1].name in options.only
+        ]
     with ThreadPoolExecutor(2) as pool:
-        for (check, path), problem in zip(cases, pool.map(lambda case: case[0](suite, case[1]), cases)):
+        for (check, path), problem in zip(
+            cases, pool.map(lambda case: case[0](suite, case[1]), cases)
+        ):
             suite.report(f"{check.__name__} {path.relative_to(ROOT)}", problem)
     if not options.only:
         missing = undocumented_codes()
-        suite.report("every code has an example", f"no example in tests/errors/: {' '.join(missing)}" if missing else None)
+        suite.report(
+            "every code has an example",
+            f"no example in tests/errors/: {' '.join(missing)}" if missing else None,
+        )
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed else 0
 

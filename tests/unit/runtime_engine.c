@@ -1,8 +1,8 @@
 /*
- * The engine with a plan written by hand: a topic of lines `time_ms,key`, dedup by key in the source's stage,
- * then an exchange by key to a second stage with a dedup that judges by the record's watermark. Runs are
- * programs of their own (this one, by execl), some of which die in the middle; what they have committed in
- * the end must be what one run without an end gives.
+ * The engine with a plan written by hand: a topic of lines `time_ms,key`, dedup by key in the
+ * source's stage, then an exchange by key to a second stage with a dedup that judges by the
+ * record's watermark. Runs are programs of their own (this one, by execl), some of which die in the
+ * middle; what they have committed in the end must be what one run without an end gives.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -53,7 +53,8 @@ static bool parse(struct pipe_str line, int64_t *time_us, struct pipe_str *key)
 {
     const char *comma = line.size > 0 ? memchr(line.data, ',', line.size) : NULL;
     int64_t ms;
-    if (comma == NULL || !pipe_i64_read(pipe_str_of(line.data, (size_t)(comma - line.data)), false, &ms))
+    if (comma == NULL ||
+        !pipe_i64_read(pipe_str_of(line.data, (size_t)(comma - line.data)), false, &ms))
         return false;
     *time_us = ms * 1000;
     *key = pipe_str_of(comma + 1, line.size - (size_t)(comma + 1 - line.data));
@@ -131,48 +132,103 @@ static bool again_record(struct pipe_task *task, struct pipe_record *record)
     return true;
 }
 
-static struct pipe_source_def sources[] = {
-    {.name = "lines", .stream = STREAM_LINES, .is_kafka = true, .target = "lines.raw", .partitions = 3,
-     .format = PIPE_FORMAT_TEXT, .row = &line_type, .row_bytes = sizeof(struct line_row),
-     .has_event_time = true, .has_watermark = true, .watermark = PIPE_SECONDS(5),
-     .idle = PIPE_SECONDS(3600), .ahead = PIPE_MINUTES(5), .stage = 0}};
+static struct pipe_source_def sources[] = {{.name = "lines",
+                                            .stream = STREAM_LINES,
+                                            .is_kafka = true,
+                                            .target = "lines.raw",
+                                            .partitions = 3,
+                                            .format = PIPE_FORMAT_TEXT,
+                                            .row = &line_type,
+                                            .row_bytes = sizeof(struct line_row),
+                                            .has_event_time = true,
+                                            .has_watermark = true,
+                                            .watermark = PIPE_SECONDS(5),
+                                            .idle = PIPE_SECONDS(3600),
+                                            .ahead = PIPE_MINUTES(5),
+                                            .stage = 0}};
 static const struct pipe_state_def lines_states[] = {
     {.kind = PIPE_STATE_DEDUP, .name = "clean", .stream = STREAM_CLEAN, .ttl = PIPE_SECONDS(60)}};
 /* Index 0 is another dedup that is not used, so that the index of a state is seen to matter. */
 static const struct pipe_state_def again_states[] = {
     {.kind = PIPE_STATE_DEDUP, .name = "unused", .stream = STREAM_AGAIN, .ttl = PIPE_SECONDS(60)},
-    {.kind = PIPE_STATE_DEDUP, .name = "again", .stream = STREAM_AGAIN, .ttl = PIPE_SECONDS(3000),
+    {.kind = PIPE_STATE_DEDUP,
+     .name = "again",
+     .stream = STREAM_AGAIN,
+     .ttl = PIPE_SECONDS(3000),
      .judge_by_record = true}};
 static const struct pipe_exchange_def exchanges[] = {
     {.name = "again", .partitions = 2, .to_stage = 1, .reason = "by key"}};
 static const uint32_t lines_exchanges[] = {0};
 static const int64_t lines_delays[] = {0};
-static const struct pipe_stage_def stages[] = {
-    {.name = "lines", .source = 0, .exchange = -1, .record = line_record, .states = lines_states,
-     .state_count = 1, .exchanges_out = lines_exchanges, .exchange_delays = lines_delays,
-     .exchange_out_count = 1},
-    {.name = "again", .source = -1, .exchange = 0, .record = again_record, .states = again_states,
-     .state_count = 2}};
+static const struct pipe_stage_def stages[] = {{.name = "lines",
+                                                .source = 0,
+                                                .exchange = -1,
+                                                .record = line_record,
+                                                .states = lines_states,
+                                                .state_count = 1,
+                                                .exchanges_out = lines_exchanges,
+                                                .exchange_delays = lines_delays,
+                                                .exchange_out_count = 1},
+                                               {.name = "again",
+                                                .source = -1,
+                                                .exchange = 0,
+                                                .record = again_record,
+                                                .states = again_states,
+                                                .state_count = 2}};
 static const struct pipe_stream_def streams[] = {
     {.name = "lines", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
     {.name = "clean", .kind = PIPE_STREAM_NORMAL, .has_dedup = true, .inputs = "lines"},
-    {.name = "again", .kind = PIPE_STREAM_NORMAL, .has_dedup = true, .has_exchange = true,
+    {.name = "again",
+     .kind = PIPE_STREAM_NORMAL,
+     .has_dedup = true,
+     .has_exchange = true,
      .inputs = "clean"},
     {.name = "rejected", .kind = PIPE_STREAM_REJECTS, .inputs = "lines, clean, again"}};
-static struct pipe_sink_def sinks[] = {
-    {.name = "clean_topic", .stream = STREAM_CLEAN, .kind = PIPE_SINK_KAFKA, .target = "clean",
-     .partitions = 3, .format = PIPE_FORMAT_JSON, .exactly_once = true, .source_key = true},
-    {.name = "again_topic", .stream = STREAM_AGAIN, .kind = PIPE_SINK_KAFKA, .target = "again",
-     .partitions = 4, .format = PIPE_FORMAT_JSON, .exactly_once = true},
-    {.name = "rejects_topic", .stream = STREAM_REJECTED, .kind = PIPE_SINK_KAFKA, .target = "rejects",
-     .partitions = 1, .format = PIPE_FORMAT_JSON, .exactly_once = true},
-    {.name = "clean_table", .stream = STREAM_CLEAN, .kind = PIPE_SINK_CLICKHOUSE, .target = "t.clean",
-     .format = PIPE_FORMAT_JSON, .exactly_once = true}};
-static struct pipe_plan plan = {
-    .abi = PIPE_RUNTIME_ABI, .name = "toy", .hash = "0123456789abcdef", .commit_ms = 1,
-    .commit_bytes = 4000, .explain_text = "toy", .plan_json = "{}", .sources = sources,
-    .source_count = 1, .streams = streams, .stream_count = STREAMS, .stages = stages, .stage_count = 2,
-    .exchanges = exchanges, .exchange_count = 1, .sinks = sinks, .sink_count = SINKS};
+static struct pipe_sink_def sinks[] = {{.name = "clean_topic",
+                                        .stream = STREAM_CLEAN,
+                                        .kind = PIPE_SINK_KAFKA,
+                                        .target = "clean",
+                                        .partitions = 3,
+                                        .format = PIPE_FORMAT_JSON,
+                                        .exactly_once = true,
+                                        .source_key = true},
+                                       {.name = "again_topic",
+                                        .stream = STREAM_AGAIN,
+                                        .kind = PIPE_SINK_KAFKA,
+                                        .target = "again",
+                                        .partitions = 4,
+                                        .format = PIPE_FORMAT_JSON,
+                                        .exactly_once = true},
+                                       {.name = "rejects_topic",
+                                        .stream = STREAM_REJECTED,
+                                        .kind = PIPE_SINK_KAFKA,
+                                        .target = "rejects",
+                                        .partitions = 1,
+                                        .format = PIPE_FORMAT_JSON,
+                                        .exactly_once = true},
+                                       {.name = "clean_table",
+                                        .stream = STREAM_CLEAN,
+                                        .kind = PIPE_SINK_CLICKHOUSE,
+                                        .target = "t.clean",
+                                        .format = PIPE_FORMAT_JSON,
+                                        .exactly_once = true}};
+static struct pipe_plan plan = {.abi = PIPE_RUNTIME_ABI,
+                                .name = "toy",
+                                .hash = "0123456789abcdef",
+                                .commit_ms = 1,
+                                .commit_bytes = 4000,
+                                .explain_text = "toy",
+                                .plan_json = "{}",
+                                .sources = sources,
+                                .source_count = 1,
+                                .streams = streams,
+                                .stream_count = STREAMS,
+                                .stages = stages,
+                                .stage_count = 2,
+                                .exchanges = exchanges,
+                                .exchange_count = 1,
+                                .sinks = sinks,
+                                .sink_count = SINKS};
 
 /* ---- Runs ---- */
 
@@ -200,8 +256,9 @@ static uint64_t random_at(uint64_t n)
     return pipe_hash64(&n, sizeof n, 42);
 }
 
-/* Line n: repeats of keys near and far, times out of order, some that are no lines, some ahead. Returns
- * its partition, 0 or 1 by the key: the order of a key's lines is then the same behind the exchange. */
+/* Line n: repeats of keys near and far, times out of order, some that are no lines, some ahead.
+ * Returns its partition, 0 or 1 by the key: the order of a key's lines is then the same behind the
+ * exchange. */
 static int32_t make_line(uint64_t n, char *to, size_t room)
 {
     uint64_t r = random_at(n), key = (n / 300) * 100 + r % 200;
@@ -430,7 +487,8 @@ static void test_straight(void **state)
     assert_exit(run_child(0, NULL, NULL, NULL), 0);
     assert_true(expected.count > 5000);
     compare_outputs();
-    assert_non_null(strstr(told, "equal      lines: read = accepted + source_rejected + tombstones"));
+    assert_non_null(
+        strstr(told, "equal      lines: read = accepted + source_rejected + tombstones"));
     assert_non_null(strstr(told, "equal      again: received = shipped"));
     assert_non_null(strstr(told, "lines  event_time_ahead"));
     assert_non_null(strstr(told, "lines  no_value"));
@@ -475,7 +533,7 @@ static void test_state_deleted(void **state)
 #ifdef PIPE_DEBUG
 static void test_crash_points(void **state)
 {
-    static const char *const points[] = {"before_files", "after_files", "before_commit",
+    static const char *const points[] = {"before_files", "after_files",  "before_commit",
                                          "after_commit", "before_state", "after_state"};
     char crash[64];
     (void)state;
@@ -619,8 +677,11 @@ static void test_locked(void **state)
 {
     (void)state;
     fill_topic();
-    struct pipe_run_options options = {.embedded = dir, .until_end = true, .commit_ms = 100,
-                                       .commit_bytes = 1000, .max_record_bytes = 1000};
+    struct pipe_run_options options = {.embedded = dir,
+                                       .until_end = true,
+                                       .commit_ms = 100,
+                                       .commit_bytes = 1000,
+                                       .max_record_bytes = 1000};
     struct pipe_engine *engine = engine_new(&plan, &options);
     assert_true(engine_open(engine));
     assert_exit(run_child(0, NULL, NULL, NULL), PIPE_EXIT_DATA);
@@ -633,8 +694,13 @@ static void test_equations(void **state)
     (void)state;
     uint32_t count;
     struct pipe_counters totals[STREAMS] = {0};
-    totals[STREAM_CLEAN] = (struct pipe_counters){.in = 5, .passed = 3, .dropped = 1, .rejected = 1,
-                                                  .dedup_in = 3, .unique = 1, .duplicate = 1};
+    totals[STREAM_CLEAN] = (struct pipe_counters){.in = 5,
+                                                  .passed = 3,
+                                                  .dropped = 1,
+                                                  .rejected = 1,
+                                                  .dedup_in = 3,
+                                                  .unique = 1,
+                                                  .duplicate = 1};
     struct pipe_equation *equations = counters_equations(&plan, totals, true, &count);
     int unequal = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -680,7 +746,8 @@ static void test_murmur2(void **state)
                  {"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971},
                  {"abc", 479470107}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        assert_int_equal((int32_t)pipe_murmur2(known[i].text, strlen(known[i].text)), known[i].hash);
+        assert_int_equal((int32_t)pipe_murmur2(known[i].text, strlen(known[i].text)),
+                         known[i].hash);
 }
 
 static void test_options(void **state)

@@ -1,5 +1,5 @@
-/* runtime_files.h: what the tests of inputs, outputs and traffic share: files in a temporary directory, and reading an
- * input to its end, every record as one text. */
+/* runtime_files.h: what the tests of inputs, outputs and traffic share: files in a temporary
+ * directory, and reading an input to its end, every record as one text. */
 #ifndef RUNTIME_FILES_H
 #define RUNTIME_FILES_H
 
@@ -75,7 +75,8 @@ static inline uint32_t random_below(uint32_t limit)
 }
 
 struct reading {
-    char **records; /* "offset|fault|time|key|payload" and, of CSV, "|[field][field]" with q where it was quoted */
+    char **records; /* "offset|fault|time|key|payload" and, of CSV, "|[field][field]" with q where
+                       it was quoted */
     size_t *sizes;
     struct pipe_input_position *positions; /* after each, where the batch ended there */
     size_t count;
@@ -161,8 +162,10 @@ static inline void free_reading(struct reading *reading)
     *reading = (struct reading){0};
 }
 
-/* Reads with batches of many sizes, then goes on from (some of) the positions: always the same records. */
-static inline struct reading check_resume(const struct pipe_input_config *config, size_t most_positions)
+/* Reads with batches of many sizes, then goes on from (some of) the positions: always the same
+ * records. */
+static inline struct reading check_resume(const struct pipe_input_config *config,
+                                          size_t most_positions)
 {
     struct reading all = read_input(config, 1);
     assert_true(all.opened);
@@ -195,7 +198,8 @@ static inline struct reading check_resume(const struct pipe_input_config *config
 }
 
 /* Opening fails, in one line that names the file and has the words. */
-static inline __attribute__((unused)) void check_input_refused(const struct pipe_input_config *config, const char *words)
+static inline __attribute__((unused)) void
+check_input_refused(const struct pipe_input_config *config, const char *words)
 {
     char error[512] = "";
     struct pipe_input *input = pipe_input_open(config, error, sizeof error);

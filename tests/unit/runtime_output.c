@@ -24,7 +24,8 @@ struct row {
 static const struct pipe_type t_long = {.kind = PIPE_INT64}, t_text = {.kind = PIPE_STRING};
 static const struct pipe_column columns[] = {
     {"id", &t_long, offsetof(struct row, id), PIPE_NOT_NULL, false, false, NULL},
-    {"name", &t_text, offsetof(struct row, name), offsetof(struct row, name_null), true, false, NULL},
+    {"name", &t_text, offsetof(struct row, name), offsetof(struct row, name_null), true, false,
+     NULL},
 };
 static const struct pipe_row_type row_type = {"R", columns, 2, sizeof(struct row)};
 
@@ -34,13 +35,19 @@ static const enum pipe_format formats[] = {PIPE_FORMAT_JSONL, PIPE_FORMAT_CSV, P
 static const struct pipe_sink_def sinks[] = {
     {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_JSONL, .row = &row_type},
     {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_CSV, .row = &row_type},
-    {.name = "s", .kind = PIPE_SINK_FILE, .format = PIPE_FORMAT_AVRO, .row = &row_type, .avro_schema = SCHEMA},
+    {.name = "s",
+     .kind = PIPE_SINK_FILE,
+     .format = PIPE_FORMAT_AVRO,
+     .row = &row_type,
+     .avro_schema = SCHEMA},
 };
 
 static struct pipe_output *open_output(int format, const char *path, int64_t committed, bool follow)
 {
-    struct pipe_output_config config = {.sink = &sinks[format], .path = path,
-                                        .format = formats[format], .committed_bytes = committed,
+    struct pipe_output_config config = {.sink = &sinks[format],
+                                        .path = path,
+                                        .format = formats[format],
+                                        .committed_bytes = committed,
                                         .follow = follow};
     char error[512];
     struct pipe_output *output = pipe_output_open(&config, error, sizeof error);
@@ -87,10 +94,10 @@ static void check_container(const char *path, size_t rows)
 {
     static const struct pipe_contract_version version = {.label = "v1"};
     static const struct pipe_contract contract = {"r", &row_type, &version, 1};
-    static const struct pipe_source_def source = {.name = "r", .format = PIPE_FORMAT_AVRO,
-                                                  .contract = &contract};
-    struct pipe_input_config config = {.source = &source, .path = path, .length_bytes = -1,
-                                       .max_record_bytes = 1 << 20};
+    static const struct pipe_source_def source = {
+        .name = "r", .format = PIPE_FORMAT_AVRO, .contract = &contract};
+    struct pipe_input_config config = {
+        .source = &source, .path = path, .length_bytes = -1, .max_record_bytes = 1 << 20};
     struct reading all = read_input(&config, 0);
     assert_true(all.opened);
     assert_false(all.failed);
@@ -141,8 +148,8 @@ static void test_empty(void **state)
     }
 }
 
-/* Commits, crashes (after a flush that was not committed) and restarts in any order: the bytes are those of one
- * uninterrupted run. */
+/* Commits, crashes (after a flush that was not committed) and restarts in any order: the bytes are
+ * those of one uninterrupted run. */
 static void test_resume(void **state)
 {
     (void)state;
@@ -220,8 +227,10 @@ static void test_large_commit(void **state)
 static void check_refused(int format, const char *path, int64_t committed, bool follow,
                           const char *words)
 {
-    struct pipe_output_config config = {.sink = &sinks[format], .path = path,
-                                        .format = formats[format], .committed_bytes = committed,
+    struct pipe_output_config config = {.sink = &sinks[format],
+                                        .path = path,
+                                        .format = formats[format],
+                                        .committed_bytes = committed,
                                         .follow = follow};
     char error[512] = "";
     assert_null(pipe_output_open(&config, error, sizeof error));
@@ -254,7 +263,8 @@ static void test_paths(void **state)
     check_refused(0, "/no-right/to/create", 0, false, "cannot be created, nor can its directory");
 }
 
-/* A disk that is full in the middle of a flush: an error, and what was committed stays as it was. */
+/* A disk that is full in the middle of a flush: an error, and what was committed stays as it was.
+ */
 static void test_full_disk(void **state)
 {
     (void)state;
@@ -302,8 +312,9 @@ static void test_device_full(void **state)
     close(kept);
     close(full);
     assert_false(ok);
-    assert_string_equal(output->error, "standard output: cannot be written: No space left on device; "
-                                       "make room and start again");
+    assert_string_equal(output->error,
+                        "standard output: cannot be written: No space left on device; "
+                        "make room and start again");
     output->ops->close(output);
 }
 

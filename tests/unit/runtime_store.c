@@ -120,8 +120,12 @@ static void test_positions(void **state)
     (void)state;
     bool created, found;
     int64_t markers[] = {PIPE_TIME_MIN, 5, PIPE_TIME_MAX};
-    struct pipe_store_position in = {.offset = 12345678901, .seq = 7, .watermark = PIPE_TIME_MIN,
-                                     .kafka_time_ms = -1, .markers = markers, .marker_count = 3};
+    struct pipe_store_position in = {.offset = 12345678901,
+                                     .seq = 7,
+                                     .watermark = PIPE_TIME_MIN,
+                                     .kafka_time_ms = -1,
+                                     .markers = markers,
+                                     .marker_count = 3};
     struct pipe_store_position out;
     in.input.hint_bytes = 48;
     memset(in.input.hint, 0xab, 48);

@@ -20,7 +20,8 @@ struct address {
     bool zip_null;
 };
 struct event {
-    struct pipe_str event_id, session_id, event_type, category, country, url, currency, referrer, coupon;
+    struct pipe_str event_id, session_id, event_type, category, country, url, currency, referrer,
+        coupon;
     int32_t price_cents;
     int64_t number, occurred_at;
     double weight;
@@ -34,23 +35,36 @@ static const struct pipe_type t_string = {.kind = PIPE_STRING}, t_int32 = {.kind
                               t_time = {.kind = PIPE_TIMESTAMP_MS},
                               t_tax = {.kind = PIPE_DECIMAL, .precision = 10, .scale = 2};
 #define PLAIN(type, member, t)                                                                     \
-    {#member, t, offsetof(struct type, member), PIPE_NOT_NULL, false, false, NULL}
+    {                                                                                              \
+#member, t, offsetof(struct type, member), PIPE_NOT_NULL, false, false, NULL               \
+    }
 #define MAYBE(type, member, t)                                                                     \
-    {#member, t, offsetof(struct type, member), offsetof(struct type, member##_null), true, false, NULL}
+    {                                                                                              \
+#member, t, offsetof(struct type, member), offsetof(struct type, member##_null), true,     \
+            false, NULL                                                                            \
+    }
 static const struct pipe_column address_columns[] = {PLAIN(address, city, &t_string),
                                                      MAYBE(address, zip, &t_string)};
 static const struct pipe_row_type address_type = {"Address", address_columns, 2,
                                                   sizeof(struct address)};
 static const struct pipe_type t_address = {.kind = PIPE_RECORD, .record = &address_type};
 static const struct pipe_column event_columns[] = {
-    PLAIN(event, event_id, &t_string),   PLAIN(event, session_id, &t_string),
-    PLAIN(event, event_type, &t_string), PLAIN(event, category, &t_string),
-    PLAIN(event, country, &t_string),    PLAIN(event, url, &t_string),
-    {"currency", &t_string, offsetof(struct event, currency), PIPE_NOT_NULL, false, true, "\"EUR\""},
-    MAYBE(event, referrer, &t_string),   MAYBE(event, coupon, &t_string),
-    PLAIN(event, price_cents, &t_int32), PLAIN(event, number, &t_int64),
-    PLAIN(event, occurred_at, &t_time),  PLAIN(event, weight, &t_float64),
-    MAYBE(event, address, &t_address),   PLAIN(event, tax, &t_tax),
+    PLAIN(event, event_id, &t_string),
+    PLAIN(event, session_id, &t_string),
+    PLAIN(event, event_type, &t_string),
+    PLAIN(event, category, &t_string),
+    PLAIN(event, country, &t_string),
+    PLAIN(event, url, &t_string),
+    {"currency", &t_string, offsetof(struct event, currency), PIPE_NOT_NULL, false, true,
+     "\"EUR\""},
+    MAYBE(event, referrer, &t_string),
+    MAYBE(event, coupon, &t_string),
+    PLAIN(event, price_cents, &t_int32),
+    PLAIN(event, number, &t_int64),
+    PLAIN(event, occurred_at, &t_time),
+    PLAIN(event, weight, &t_float64),
+    MAYBE(event, address, &t_address),
+    PLAIN(event, tax, &t_tax),
 };
 static const struct pipe_row_type event_type = {"Event", event_columns, 15, sizeof(struct event)};
 /* Without the nested column: for CSV. */
@@ -63,20 +77,29 @@ static bool decode_event(struct pipe_reader *reader, void *row)
     return pipe_row_from_avro(&event_type, reader, row);
 }
 
-#define FIELD(name) "{\"name\":\"" name "\",\"type\":"
-#define SCHEMA                                                                                     \
-    "{\"type\":\"record\",\"name\":\"Event\",\"fields\":[" FIELD("event_id") "\"string\"},"        \
-    FIELD("session_id") "\"string\"}," FIELD("event_type") "\"string\"},"                          \
-    FIELD("category") "\"string\"}," FIELD("country") "\"string\"}," FIELD("url") "\"string\"},"   \
-    FIELD("currency") "\"string\",\"default\":\"EUR\"}," FIELD("referrer") "[\"null\",\"string\"]}," \
-    FIELD("coupon") "[\"null\",\"string\"]}," FIELD("price_cents") "\"int\"},"                     \
-    FIELD("number") "\"long\"}," FIELD("occurred_at")                                              \
-    "{\"type\":\"long\",\"logicalType\":\"timestamp-millis\"}}," FIELD("weight") "\"double\"},"    \
-    FIELD("address") "[\"null\",{\"type\":\"record\",\"name\":\"Address\",\"fields\":["            \
-    FIELD("city") "\"string\"}," FIELD("zip") "[\"null\",\"string\"]}]}]}," FIELD("tax")           \
-    "{\"type\":\"bytes\",\"logicalType\":\"decimal\",\"precision\":10,\"scale\":2}}]}"
+static const char schema_json[] =
+    "{\"type\":\"record\",\"name\":\"Event\",\"fields\":["
+    "{\"name\":\"event_id\",\"type\":\"string\"},"
+    "{\"name\":\"session_id\",\"type\":\"string\"},"
+    "{\"name\":\"event_type\",\"type\":\"string\"},"
+    "{\"name\":\"category\",\"type\":\"string\"},"
+    "{\"name\":\"country\",\"type\":\"string\"},"
+    "{\"name\":\"url\",\"type\":\"string\"},"
+    "{\"name\":\"currency\",\"type\":\"string\",\"default\":\"EUR\"},"
+    "{\"name\":\"referrer\",\"type\":[\"null\",\"string\"]},"
+    "{\"name\":\"coupon\",\"type\":[\"null\",\"string\"]},"
+    "{\"name\":\"price_cents\",\"type\":\"int\"},"
+    "{\"name\":\"number\",\"type\":\"long\"},"
+    "{\"name\":\"occurred_at\",\"type\":{\"type\":\"long\",\"logicalType\":\"timestamp-millis\"}},"
+    "{\"name\":\"weight\",\"type\":\"double\"},"
+    "{\"name\":\"address\",\"type\":[\"null\",{\"type\":\"record\",\"name\":\"Address\",\"fields\":"
+    "["
+    "{\"name\":\"city\",\"type\":\"string\"},{\"name\":\"zip\",\"type\":[\"null\",\"string\"]}]}]},"
+    "{\"name\":\"tax\",\"type\":{\"type\":\"bytes\",\"logicalType\":\"decimal\","
+    "\"precision\":10,\"scale\":2}}]}";
 
-static const struct pipe_contract_version version = {"v1", 0x1122334455667788u, SCHEMA, decode_event};
+static const struct pipe_contract_version version = {"v1", 0x1122334455667788u, schema_json,
+                                                     decode_event};
 static const struct pipe_contract contract = {"event", &event_type, &version, 1};
 
 #define PATH1(column) .path = (const uint32_t[]){column}, .path_count = 1
@@ -87,16 +110,21 @@ static const int64_t country_weights[] = {1, 1};
 static const struct pipe_traffic_field event_fields[] = {
     {PATH1(0), .kind = PIPE_GEN_UNIQUE},
     {PATH1(1), .kind = PIPE_GEN_SESSION},
-    {PATH1(3), .kind = PIPE_GEN_PICK, .picks = categories, .weights = category_weights, .pick_count = 3},
-    {PATH1(4), .kind = PIPE_GEN_PICK, .picks = countries, .weights = country_weights, .pick_count = 2,
-     .per_session = true},
+    {PATH1(3), .kind = PIPE_GEN_PICK, .picks = categories, .weights = category_weights,
+     .pick_count = 3},
+    {PATH1(4), .kind = PIPE_GEN_PICK, .picks = countries, .weights = country_weights,
+     .pick_count = 2, .per_session = true},
     {PATH1(5), .kind = PIPE_GEN_TEXT, .low = 10, .high = 30},
     {PATH1(8), .kind = PIPE_GEN_TEXT, .low = 0, .high = 4, .null_ppm = 250000},
     {PATH1(9), .kind = PIPE_GEN_UNIFORM, .low = 500, .high = 90000},
     {PATH1(10), .kind = PIPE_GEN_UNIQUE},
     {PATH1(12), .kind = PIPE_GEN_UNIFORM, .low = -50, .high = 50, .scale = 1},
-    {.path = (const uint32_t[]){13, 0}, .path_count = 2, .kind = PIPE_GEN_PICK, .picks = countries,
-     .weights = country_weights, .pick_count = 2},
+    {.path = (const uint32_t[]){13, 0},
+     .path_count = 2,
+     .kind = PIPE_GEN_PICK,
+     .picks = countries,
+     .weights = country_weights,
+     .pick_count = 2},
     {PATH1(14), .kind = PIPE_GEN_UNIFORM, .low = 100, .high = 199},
 };
 
@@ -104,8 +132,10 @@ enum { VIEW, PRODUCT, CART, BUY };
 static const struct pipe_traffic_target after_view[] = {{PRODUCT, 60}, {VIEW, 30}, {-1, 10}};
 static const struct pipe_traffic_target after_product[] = {{CART, 50}, {PRODUCT, 20}, {-1, 30}};
 static const struct pipe_traffic_target after_cart[] = {{BUY, 100}};
-static const struct pipe_traffic_step event_steps[] = {
-    {"view", after_view, 3}, {"product", after_product, 3}, {"cart", after_cart, 1}, {"buy", NULL, 0}};
+static const struct pipe_traffic_step event_steps[] = {{"view", after_view, 3},
+                                                       {"product", after_product, 3},
+                                                       {"cart", after_cart, 1},
+                                                       {"buy", NULL, 0}};
 
 enum { DUPLICATE, DISORDER, LATE, AHEAD, VALUE, POISON, FAULTS };
 static const struct pipe_traffic_fault event_faults[] = {
@@ -120,19 +150,23 @@ static const struct pipe_traffic_fault event_faults[] = {
 static const uint32_t key_columns[] = {1};
 #define TRAFFIC(source_index, faults_or_not, count_of_faults)                                      \
     {                                                                                              \
-        .name = "shoppers", .source = source_index, .has_sessions = true,                          \
-        .session_low_ms = 30000, .session_high_ms = 120000, .pause_low_ms = 1000,                  \
-        .pause_high_ms = 20000, .steps_column = 2, .steps = event_steps, .step_count = 4,          \
-        .fields = event_fields, .field_count = 11, .faults = faults_or_not,                        \
-        .fault_count = count_of_faults, .event_time_column = 11, .key_columns = key_columns,       \
-        .key_count = 1                                                                             \
+        .name = "shoppers", .source = source_index, .has_sessions = true, .session_low_ms = 30000, \
+        .session_high_ms = 120000, .pause_low_ms = 1000, .pause_high_ms = 20000,                   \
+        .steps_column = 2, .steps = event_steps, .step_count = 4, .fields = event_fields,          \
+        .field_count = 11, .faults = faults_or_not, .fault_count = count_of_faults,                \
+        .event_time_column = 11, .key_columns = key_columns, .key_count = 1                        \
     }
 /* Of the sources below; [1] is that of [0] without faults. */
 static struct pipe_traffic_def traffics[] = {
-    TRAFFIC(0, event_faults, FAULTS), TRAFFIC(0, NULL, 0), TRAFFIC(1, event_faults, FAULTS),
-    TRAFFIC(2, event_faults, FAULTS), TRAFFIC(3, event_faults, FAULTS),
-    TRAFFIC(4, event_faults, FAULTS), TRAFFIC(5, event_faults, FAULTS)};
-#define KAFKA(n, f) {.name = n, .is_kafka = true, .target = n, .partitions = 4, .format = f, .contract = &contract, .row = &event_type}
+    TRAFFIC(0, event_faults, FAULTS), TRAFFIC(0, NULL, 0),
+    TRAFFIC(1, event_faults, FAULTS), TRAFFIC(2, event_faults, FAULTS),
+    TRAFFIC(3, event_faults, FAULTS), TRAFFIC(4, event_faults, FAULTS),
+    TRAFFIC(5, event_faults, FAULTS)};
+#define KAFKA(n, f)                                                                                \
+    {                                                                                              \
+        .name = n, .is_kafka = true, .target = n, .partitions = 4, .format = f,                    \
+        .contract = &contract, .row = &event_type                                                  \
+    }
 static const struct pipe_source_def sources[] = {
     KAFKA("clicks", PIPE_FORMAT_AVRO),
     KAFKA("json_clicks", PIPE_FORMAT_JSON),
@@ -141,8 +175,12 @@ static const struct pipe_source_def sources[] = {
     {.name = "container", .format = PIPE_FORMAT_AVRO, .contract = &contract, .row = &event_type},
     {.name = "texts", .format = PIPE_FORMAT_TEXT, .row = &line_type},
 };
-static const struct pipe_plan plan = {.abi = PIPE_RUNTIME_ABI, .name = "shop", .sources = sources,
-                                      .source_count = 6, .traffics = traffics, .traffic_count = 7};
+static const struct pipe_plan plan = {.abi = PIPE_RUNTIME_ABI,
+                                      .name = "shop",
+                                      .sources = sources,
+                                      .source_count = 6,
+                                      .traffics = traffics,
+                                      .traffic_count = 7};
 
 static int set_up(void **state)
 {
@@ -187,8 +225,8 @@ struct all {
 };
 
 /* Of kafka sources. */
-static bool decode(const struct pipe_source_def *source, struct pipe_str value, struct pipe_arena *arena,
-                   struct event *row)
+static bool decode(const struct pipe_source_def *source, struct pipe_str value,
+                   struct pipe_arena *arena, struct event *row)
 {
     struct pipe_reader reader;
     struct pipe_error error = {0};
@@ -222,8 +260,7 @@ static struct all take_all(uint32_t traffic, const struct pipe_feeder_options *o
         assert_true(pipe_str_copy(&all.arena, record.value, &taken->record.value));
         taken->decodes = decode(&sources[traffics[traffic].source], taken->record.value, &all.arena,
                                 &taken->row);
-        taken->due_ms = options->start_ms +
-                        (int64_t)record.event * 1000 / options->rate_per_second;
+        taken->due_ms = options->start_ms + (int64_t)record.event * 1000 / options->rate_per_second;
     }
     pipe_feeder_close(feeder);
     return all;
@@ -480,8 +517,8 @@ static void test_bad_values(void **state)
     struct pipe_traffic_def def = traffics[1];
     def.fields = &field;
     def.field_count = 1;
-    const struct pipe_plan small = {.sources = sources, .source_count = 1, .traffics = &def,
-                                    .traffic_count = 1};
+    const struct pipe_plan small = {
+        .sources = sources, .source_count = 1, .traffics = &def, .traffic_count = 1};
     char error[512] = "";
     assert_null(pipe_feeder_open(&small, 0, 1, &standard, error, sizeof error));
     assert_non_null(strstr(error, "traffic shoppers: "));
@@ -556,8 +593,11 @@ static size_t files_in(const char *dir, bool hidden)
 /* The records of a file are those of the feeder, and readable exactly where they are not poison. */
 static size_t check_file(uint32_t source, const char *path, size_t *poison)
 {
-    struct pipe_input_config config = {.source = &sources[source], .path = path, .length_bytes = -1,
-                                       .max_record_bytes = 1 << 20, .topic = "t"};
+    struct pipe_input_config config = {.source = &sources[source],
+                                       .path = path,
+                                       .length_bytes = -1,
+                                       .max_record_bytes = 1 << 20,
+                                       .topic = "t"};
     char error[512];
     struct pipe_input *input = pipe_input_open(&config, error, sizeof error);
     if (input == NULL)
@@ -617,10 +657,14 @@ static void test_files(void **state)
     check_said("fault duplicate");
     check_said("fault value country");
     assert_int_equal(files_in(in_dir("out/a"), true), 12);
-    check_source(0, (const char *[]){"out/a/clicks-0.avro", "out/a/clicks-1.avro",
-                                     "out/a/clicks-2.avro", "out/a/clicks-3.avro"}, 4);
-    check_source(1, (const char *[]){"out/a/json_clicks-0.avro", "out/a/json_clicks-1.avro",
-                                     "out/a/json_clicks-2.avro", "out/a/json_clicks-3.avro"}, 4);
+    check_source(0,
+                 (const char *[]){"out/a/clicks-0.avro", "out/a/clicks-1.avro",
+                                  "out/a/clicks-2.avro", "out/a/clicks-3.avro"},
+                 4);
+    check_source(1,
+                 (const char *[]){"out/a/json_clicks-0.avro", "out/a/json_clicks-1.avro",
+                                  "out/a/json_clicks-2.avro", "out/a/json_clicks-3.avro"},
+                 4);
     check_source(2, (const char *[]){"out/a/lines.jsonl"}, 1);
     check_source(3, (const char *[]){"out/a/table.csv"}, 1);
     check_source(4, (const char *[]){"out/a/container.avro"}, 1);
@@ -669,10 +713,13 @@ static void test_many_partitions(void **state)
     (void)state;
     struct pipe_source_def wide = sources[0];
     wide.partitions = 12;
-    const struct pipe_plan wide_plan = {.name = "wide", .sources = &wide, .source_count = 1,
-                                        .traffics = traffics, .traffic_count = 1};
-    char *argv[] = {(char *)(uintptr_t)"--to", (char *)(uintptr_t)in_dir("wide"),
-                    (char *)(uintptr_t)"--count=100", (char *)(uintptr_t)"--progress=never"};
+    const struct pipe_plan wide_plan = {.name = "wide",
+                                        .sources = &wide,
+                                        .source_count = 1,
+                                        .traffics = traffics,
+                                        .traffic_count = 1};
+    char *argv[] = {(char *)(uintptr_t) "--to", (char *)(uintptr_t)in_dir("wide"),
+                    (char *)(uintptr_t) "--count=100", (char *)(uintptr_t) "--progress=never"};
     int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
     dup2(null, STDERR_FILENO);
     int code = pipe_traffic_main(&wide_plan, 4, argv);
@@ -687,11 +734,11 @@ static void test_many_partitions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),  cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_keys),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_bad_values),  cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_files),       cmocka_unit_test(test_no_events),
+        cmocka_unit_test(test_same_bytes),   cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_keys),         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_sessions),     cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_bad_values),   cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_no_events),
         cmocka_unit_test(test_refused_disk), cmocka_unit_test(test_many_partitions),
     };
     return cmocka_run_group_tests(tests, set_up, remove_test_dir);
