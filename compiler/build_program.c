@@ -157,8 +157,9 @@ static int run(const word_list *words)
 }
 
 static int compile(struct arena *arena, const struct surroundings *found, const char *c_path,
-                   const char *program_path)
+                   const char *program_path, bool quick)
 {
+    static const char quick_flags[] = "-std=gnu11 -O0 -w -fPIE -pie -Wl,-z,relro,-z,now";
     static const char base_flags[] =
         "-std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE "
         "-pie -Wl,-z,relro,-z,now";
@@ -171,7 +172,7 @@ static int compile(struct arena *arena, const struct surroundings *found, const 
     add_words(arena, &words, compiler);
     if (words.count == 0)
         vec_push(arena, &words, "cc");
-    add_words(arena, &words, base_flags);
+    add_words(arena, &words, quick ? quick_flags : base_flags);
     add_words(arena, &words, getenv("CFLAGS"));
     vec_push(arena, &words, "-I");
     vec_push(arena, &words, found->headers);
@@ -197,13 +198,13 @@ static int compile(struct arena *arena, const struct surroundings *found, const 
     return status == 0 ? 0 : status < 0 ? 1 : 4;
 }
 
-int build_program(const char *c_path, const char *program_path)
+int build_program(const char *c_path, const char *program_path, bool quick)
 {
     struct arena *arena = arena_new();
     struct surroundings found;
     int code = 1;
     if (find_surroundings(arena, &found))
-        code = compile(arena, &found, c_path, program_path);
+        code = compile(arena, &found, c_path, program_path, quick);
     arena_free(arena);
     return code;
 }

@@ -20,6 +20,8 @@ struct options {
     const char *program_path; /* of build; NULL: build/NAME */
     bool json_diagnostics;
     bool check_only; /* fmt --check */
+    bool update, verbose;  /* test */
+    const char *only_test; /* test: its title; NULL: all */
     enum explain_format format;
     enum explain_stage stage;
     double rate_per_second; /* 0: unknown */
@@ -34,10 +36,17 @@ int command_explain(const struct options *options);
 int command_check(const struct options *options);
 int command_fmt(const struct options *options);
 int command_contracts(const struct options *options);
+int command_test(const struct options *options);
+/* Runs the tests of a checked program (testing.c): 0, or 1 after what failed was printed. */
+int test_program(struct program *program, const struct options *options);
 int command_help(const char *topic); /* NULL: the overview */
 
+/* Replaces the content of a file by a rename in its directory; false after a message. */
+bool replace_file(struct arena *arena, const char *path, const struct text *text);
+
 /* Compiles the generated C of a program to `program_path` (build_program.c). */
-int build_program(const char *c_path, const char *program_path);
+/* `quick`: without optimisation and warnings, for a program that runs once. */
+int build_program(const char *c_path, const char *program_path, bool quick);
 
 /* "pipec: …" and a line end on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

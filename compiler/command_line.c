@@ -9,7 +9,7 @@
 
 #define PIPEC_VERSION "0.1.0"
 
-enum command { COMPILE, BUILD, EXPLAIN, CHECK, FMT, CONTRACTS, HELP };
+enum command { COMPILE, BUILD, EXPLAIN, CHECK, FMT, TEST, CONTRACTS, HELP };
 #define BIT(command) (1u << (command))
 
 static const struct command_row {
@@ -23,6 +23,7 @@ static const struct command_row {
     {"build", BUILD, "pipec build FILE", 1, 1},
     {"check", CHECK, "pipec check FILE…", 1, SIZE_MAX},
     {"fmt", FMT, "pipec fmt [--check] FILE…", 1, SIZE_MAX},
+    {"test", TEST, "pipec test [--only TITLE] [--update] FILE", 1, 1},
     {"contracts", CONTRACTS, "pipec contracts check DIR", 2, 2},
     {"help", HELP, "pipec help [CODE]", 0, 1},
 };
@@ -39,7 +40,10 @@ enum option {
     OPTION_CHECK,
     OPTION_FORMAT,
     OPTION_STAGE,
-    OPTION_RATE
+    OPTION_RATE,
+    OPTION_ONLY,
+    OPTION_UPDATE,
+    OPTION_VERBOSE
 };
 
 static const struct option_row {
@@ -60,6 +64,10 @@ static const struct option_row {
     {"--format", OPTION_FORMAT, true, BIT(EXPLAIN)},
     {"--stage", OPTION_STAGE, true, BIT(EXPLAIN)},
     {"--rate", OPTION_RATE, true, BIT(EXPLAIN)},
+    {"--only", OPTION_ONLY, true, BIT(TEST)},
+    {"--update", OPTION_UPDATE, false, BIT(TEST)},
+    {"--verbose", OPTION_VERBOSE, false, BIT(TEST)},
+    {"-v", OPTION_VERBOSE, false, BIT(TEST)},
 };
 enum { OPTION_ROWS = sizeof option_rows / sizeof *option_rows };
 
@@ -211,6 +219,15 @@ static int apply_option(enum command command, enum option option, const char *va
     case OPTION_RATE:
         chosen = read_rate(value, &options->rate_per_second) ? 0 : -1;
         break;
+    case OPTION_ONLY:
+        options->only_test = value;
+        break;
+    case OPTION_UPDATE:
+        options->update = true;
+        break;
+    case OPTION_VERBOSE:
+        options->verbose = true;
+        break;
     case OPTION_HELP:
     case OPTION_VERSION:
     case OPTION_EXPLAIN:
@@ -232,7 +249,7 @@ static bool looks_like_a_file(const char *word)
 /* Which command the first word names; it is taken off. -1 after a message. */
 static int find_command(struct line *line, bool explains, struct options *options)
 {
-    static const char *const later[] = {"test", "plan"};
+    static const char *const later[] = {"plan"};
     const char *first = line->word_count > 0 ? line->words[0] : NULL;
     options->files = line->words;
     options->file_count = line->word_count;
@@ -280,6 +297,8 @@ static int run(enum command command, const struct options *options)
         return command_check(options);
     case FMT:
         return command_fmt(options);
+    case TEST:
+        return command_test(options);
     case CONTRACTS: {
         struct options inner = *options;
         if (strcmp(options->files[0], "check") != 0)

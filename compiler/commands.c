@@ -109,7 +109,7 @@ static int compile_file(const struct options *options, bool build)
         if (!is_file_name(name) || !emit_all(program, options->generated))
             code = 1;
         else if (build)
-            code = build_program(c_path, made);
+            code = build_program(c_path, made, false);
         if (code == 0)
             printf("%s -> %s\n", name, build ? made : c_path);
         if (!flush_stdout())
@@ -209,6 +209,15 @@ int command_fmt(const struct options *options)
     return flush_stdout() ? code : 1;
 }
 
+int command_test(const struct options *options)
+{
+    struct program *program = open_program(options, options->files[0]);
+    int code = 0;
+    if (check_program(program))
+        code = is_file_name(program->name) ? test_program(program, options) : 1;
+    return close_program(options, program, code);
+}
+
 int command_contracts(const struct options *options)
 {
     struct program *program = program_new(options->root);
@@ -227,6 +236,7 @@ static void print_overview(void)
         "  pipec --explain shop.pipe         the plan: stages, state and its bounds, guarantees",
         "  pipec shop.pipe                   write generated/shop/shop.c",
         "  pipec build shop.pipe             also run the C compiler: build/shop",
+        "  pipec test shop.pipe              run its `test` statements: rows in, rows out",
         "  pipec fmt shop.pipe               rewrite in the canonical layout, comments kept",
         "  pipec contracts check contracts   are all schema versions compatible?",
         "  pipec help PC3104                 what an error means, with an example",
@@ -237,6 +247,9 @@ static void print_overview(void)
         "  -o DIR, --out DIR       where the C goes (default: generated)",
         "  build: -o FILE          the program (default: build/NAME); --out DIR as above",
         "  fmt: --check            change nothing; name the files that would change, exit 1",
+        "  test: --only TITLE      only this test",
+        "        --update          write the rows that came out into the file; exit 1 if it changed",
+        "        -v                name the tests that passed, too",
         "  --explain: --format text|json|mermaid|dot    --stage ast|logical|physical",
         "             --rate 5000/s                     size the state for that many records",
         "  --version, --help",
@@ -258,7 +271,10 @@ static void print_overview(void)
         "",
         "  pipec build hello.pipe && build/hello run",
         "",
-        "Environment: CC and CFLAGS for build; PIPEC_HOME, where runtime/ and libpipe.a are.",
+        "A test runs three ways: straight; stopped and restored after every row; with every commit",
+        "refused once. The language is in docs/language.md.",
+        "",
+        "Environment: CC and CFLAGS for build and test; PIPEC_HOME, where runtime/ and libpipe.a are.",
         "Exit codes: 0 ok, 1 errors in the program, 2 usage, 4 a fault of pipec.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

@@ -32,6 +32,7 @@ struct diag {
     struct program *program;
     bool muted; /* not shown: beyond the limit, or said before */
     bool is_lint;
+    const char *head; /* of one that is no error of the program; else NULL */
     enum code code;
     struct span at;
     const char *message, *label;
@@ -164,6 +165,18 @@ struct diag *diag_lint(struct program *program, enum code code, struct span at, 
     va_list args;
     va_start(args, format);
     struct diag *diag = diag_new(program, true, code, at, format, args);
+    va_end(args);
+    return diag;
+}
+
+struct diag *diag_detached(struct program *program, const char *head, struct span at,
+                           const char *format, ...)
+{
+    struct diag *diag = arena_alloc(program->arena, sizeof *diag);
+    va_list args;
+    va_start(args, format);
+    *diag = (struct diag){.program = program, .head = head, .at = at};
+    diag->message = format_safely(program, format, args);
     va_end(args);
     return diag;
 }
@@ -385,8 +398,11 @@ static size_t collect_snippets(const struct diag *diag, struct snippet *out)
 
 static void print_text(const struct diag *diag, FILE *to)
 {
-    fprintf(to, "%s[%s]: %s\n", diag->is_lint ? "warning" : "error", code_name(diag->code),
-            diag->message);
+    if (diag->head != NULL)
+        fprintf(to, "%s: %s\n", diag->head, diag->message);
+    else
+        fprintf(to, "%s[%s]: %s\n", diag->is_lint ? "warning" : "error", code_name(diag->code),
+                diag->message);
     struct snippet snippets[EXTRAS_MAX + 1];
     size_t left = collect_snippets(diag, snippets);
     int gutter = 1;
@@ -481,8 +497,14 @@ static void json_extras(const struct diag *diag, FILE *to, enum extra_kind kind,
 
 static void print_json(const struct diag *diag, FILE *to)
 {
-    fprintf(to, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
-            diag->is_lint ? "warning" : "error", code_name(diag->code));
+    if (diag->head != NULL) {
+        fputs("{\"severity\":\"failure\",\"head\":", to);
+        json_text(to, diag->head);
+        fputs(",\"message\":", to);
+    } else {
+        fprintf(to, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
+                diag->is_lint ? "warning" : "error", code_name(diag->code));
+    }
     json_text(to, diag->message);
     json_place(to, diag->at);
     if (diag->label != NULL) {
@@ -493,6 +515,14 @@ static void print_json(const struct diag *diag, FILE *to)
     json_extras(diag, to, EXTRA_NOTE, "notes");
     json_extras(diag, to, EXTRA_HELP, "help");
     fputs("}\n", to);
+}
+
+void diag_print_one(const struct diag *diag, FILE *to, bool json)
+{
+    if (json)
+        print_json(diag, to);
+    else
+        print_text(diag, to);
 }
 
 static int compare_places(const struct program *program, const struct diag *a, const struct diag *b)

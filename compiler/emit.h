@@ -345,6 +345,8 @@ void emit_sources(struct emitter *e);                                      /* em
 const char *record_function(struct emitter *e, const struct stage *stage); /* its name, or "NULL" */
 void emit_indexes(struct emitter *e);                                      /* emit_tables.c */
 void emit_tables(struct emitter *e);
+/* A written constant as JSON of its type (emit_traffic.c). */
+void constant_json(struct text *out, const struct constant *constant, const struct type *type);
 uint32_t emit_traffics(struct emitter *e);                     /* emit_traffic.c; their number */
 bool emit_artifacts(struct emitter *e, const char *directory); /* emit_artifacts.c */
 bool write_file(const char *directory, const char *name, const struct text *text);

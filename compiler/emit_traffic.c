@@ -40,6 +40,16 @@ static void add_json_string(struct text *out, const char *text, size_t size)
     free(json);
 }
 
+/* A text that is JSON itself, for columns that hold such; false: it is not. */
+static bool add_json_text(struct text *out, const char *text, size_t size)
+{
+    json_t *json = json_loadb(text, size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    if (json != NULL)
+        text_add(out, text, size);
+    json_decref(json);
+    return json != NULL;
+}
+
 static void add_number(struct text *out, const struct constant *constant)
 {
     char digits[48];
@@ -55,14 +65,15 @@ static void add_number(struct text *out, const struct constant *constant)
     text_printf(out, "%s%s", constant->negative ? "-" : "", digits + at);
 }
 
-static void add_constant(struct text *out, const struct constant *constant, const struct type *type)
+void constant_json(struct text *out, const struct constant *constant, const struct type *type)
 {
     switch (constant->kind) {
     case CONST_NUMBER:
         add_number(out, constant);
         break;
     case CONST_STRING:
-        add_json_string(out, constant->text, constant->text_bytes);
+        if (!type->is_json || !add_json_text(out, constant->text, constant->text_bytes))
+            add_json_string(out, constant->text, constant->text_bytes);
         break;
     case CONST_DURATION:
         text_printf(out, "%" PRId64,
@@ -84,7 +95,7 @@ static void add_constant(struct text *out, const struct constant *constant, cons
             text_puts(out, i == 0 ? "{" : ",");
             add_json_string(out, name, strlen(name));
             text_puts(out, ":");
-            add_constant(out, constant->items.items[i],
+            constant_json(out, constant->items.items[i],
                          column >= 0 ? type->record->fields[column].type : type->element);
         }
         text_puts(out, constant->items.count == 0 ? "{}" : "}");
@@ -92,18 +103,18 @@ static void add_constant(struct text *out, const struct constant *constant, cons
     case CONST_ARRAY:
         for (size_t i = 0; i < constant->items.count; i++) {
             text_puts(out, i == 0 ? "[" : ",");
-            add_constant(out, constant->items.items[i], type->element);
+            constant_json(out, constant->items.items[i], type->element);
         }
         text_puts(out, constant->items.count == 0 ? "[]" : "]");
         break;
     }
 }
 
-static const char *constant_json(struct emitter *e, const struct constant *constant,
+static const char *constant_code(struct emitter *e, const struct constant *constant,
                                  const struct type *type)
 {
     struct text text = {0};
-    add_constant(&text, constant, type);
+    constant_json(&text, constant, type);
     const char *code = c_string(e, text.data, text.size);
     text_free(&text);
     return code;
@@ -143,7 +154,7 @@ static const char *picks(struct emitter *e, const struct generator *generator,
     const char *list = "";
     emit(e, 0, "static const char *const %s[] = {", values);
     for (size_t i = 0; i < generator->picks.count; i++) {
-        emit(e, 1, "%s,", constant_json(e, generator->picks.items[i].value, type));
+        emit(e, 1, "%s,", constant_code(e, generator->picks.items[i].value, type));
         list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "",
                             c_int64(e, generator->picks.items[i].weight));
     }
@@ -270,7 +281,7 @@ static size_t emit_faults(struct emitter *e, const struct statement *statement,
             const struct field *field = NULL;
             const char *path = path_indexes(e, row, &fault->path, &field);
             more = arena_printf(e->arena, ", .path = %s, .value_json = %s", path,
-                                constant_json(e, fault->value, field->type));
+                                constant_code(e, fault->value, field->type));
         }
         emit(e, 1, "{.kind = PIPE_FAULT_%s, .ppm = %s%s},", kinds[fault->kind],
              percent_ppm(e, fault->percent), more);

@@ -93,6 +93,11 @@ void diag_also(struct diag *diag, struct span at, const char *format, ...) __att
 void diag_note(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void diag_help(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool diag_is_shown(const struct diag *diag);    /* false: beyond the limit, or said before; costly help can be left out */
+/* A message of the same form that is no error of the program (a failed test): `head` stands in the place of
+ * `error[CODE]`, and it is printed by diag_print_one only. */
+struct diag *diag_detached(struct program *program, const char *head, struct span at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void diag_print_one(const struct diag *diag, FILE *to, bool json);
 unsigned diag_error_count(const struct program *program);
 void diag_print(const struct program *program, FILE *to, bool json);
 

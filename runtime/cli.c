@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-static const char *const commands[] = {"run", "explain", "inspect", "traffic"};
+static const char *const commands[] = {"run", "explain", "inspect", "traffic", "inject"};
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_help(const struct pipe_plan *plan)
@@ -18,6 +18,7 @@ static void print_help(const struct pipe_plan *plan)
            "  explain   print the plan: stages, state, exchanges, guarantees\n"
            "  inspect   show what a run directory holds\n"
            "  traffic   write generated events to files\n"
+           "  inject    append given rows to the embedded topic of a source\n"
            "\n%s COMMAND --help tells more about each.\n"
            "\nfor example:\n",
            plan->name, plan->name);
@@ -84,6 +85,7 @@ static void handle_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
+    signal(SIGXFSZ, SIG_IGN); /* so is the limit of file size */
 }
 
 static int run(const struct pipe_plan *plan, int argc, char **argv)
@@ -141,5 +143,9 @@ int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
         return pipe_inspect_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "traffic") == 0)
         return pipe_traffic_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "inject") == 0)
+        return pipe_inject_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "run-tests") == 0) /* for `pipec test`; not in the help */
+        return pipe_testing_main(plan, argc - 2, argv + 2);
     return unknown_command(plan, word);
 }

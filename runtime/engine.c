@@ -146,17 +146,23 @@ static bool at_ends(const struct pipe_engine *engine)
     return engine_drained(engine);
 }
 
-bool engine_open(struct pipe_engine *engine)
+bool engine_open_log(struct pipe_engine *engine)
 {
     char error[512];
-    bool created;
     if (engine->dir == NULL ? !make_temporary(engine) : !make_directory(engine, engine->dir))
         return false;
     if (!lock_directory(engine))
         return false;
     engine->log = pipe_log_embedded_open(engine->dir, false, error, sizeof error);
-    if (engine->log == NULL)
-        return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    return engine->log != NULL || engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+}
+
+bool engine_open(struct pipe_engine *engine)
+{
+    char error[512];
+    bool created;
+    if (!engine_open_log(engine))
+        return false;
     engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);

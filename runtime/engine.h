@@ -72,6 +72,9 @@ struct pipe_inspect_options {
     const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
     int64_t partition, from, limit; /* partition -1: all */
 };
+struct pipe_inject_options {
+    const char *dir, *source, *file; /* source NULL: the only one that reads a topic */
+};
 struct pipe_traffic_options {
     struct pipe_run_options
         run; /* first; of it feeder and progress: the rows of options are shared */
@@ -84,6 +87,8 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options);
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options);
+int pipe_options_inject(const struct pipe_plan *plan, int argc, char **argv,
+                        struct pipe_inject_options *options);
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options);
 void pipe_options_free(struct pipe_run_options *options);
@@ -269,6 +274,7 @@ bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, 
 struct pipe_engine *engine_new(const struct pipe_plan *plan,
                                const struct pipe_run_options *options);
 bool engine_open(struct pipe_engine *engine); /* lock, log, inputs, tasks, state, replay, outputs */
+bool engine_open_log(struct pipe_engine *engine); /* its first part: directory, lock, log */
 bool engine_run(struct pipe_engine *engine);
 void engine_close(struct pipe_engine *engine);
 extern volatile int engine_stop_requested; /* by SIGTERM, SIGINT */
@@ -290,6 +296,7 @@ void engine_free_parts(struct pipe_engine *engine);
 
 /* engine_recover.c */
 bool engine_recover(struct pipe_engine *engine);
+bool engine_check_plan(struct pipe_engine *engine); /* the log is new or of this plan */
 
 /* engine_commit.c */
 bool engine_has_pending(const struct pipe_engine *engine);

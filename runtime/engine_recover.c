@@ -15,7 +15,7 @@ static const char choices[] = "either restore the log that the state was made fr
 
 /* ---- Identity ---- */
 
-static bool check_plan(struct pipe_engine *engine)
+bool engine_check_plan(struct pipe_engine *engine)
 {
     struct pipe_log *log = engine->log;
     struct pipe_buf stored = {0};
@@ -165,6 +165,8 @@ static bool replay_to(struct engine_task *task, int64_t offset)
     struct pipe_engine *engine = task->task.engine;
     while (task->position.offset < offset) {
         int64_t left = offset - task->position.offset;
+        if (engine_stop_requested)
+            return engine_fail(engine, PIPE_EXIT_OK, "stopped while replaying; nothing is lost");
         switch (task_run(task, left < REPLAY_BATCH ? (uint32_t)left : REPLAY_BATCH)) {
         case TASK_WORKED:
             break;
@@ -260,7 +262,7 @@ static bool load_rejects(struct pipe_engine *engine)
 bool engine_recover(struct pipe_engine *engine)
 {
     uint64_t entries = 0;
-    if (!check_plan(engine) || !check_store(engine))
+    if (!engine_check_plan(engine) || !check_store(engine))
         return false;
     engine_count_rejects_in(NULL);
     for (uint32_t t = 0; t < engine->task_count; t++) {

@@ -89,8 +89,7 @@ static bool open_feeder(struct pipe_engine *engine, uint32_t traffic)
     source->feeder = pipe_feeder_open(engine->plan, traffic, source->partitions,
                                       &source->feeder_options, error, sizeof error);
     if (source->feeder == NULL)
-        return engine_fail(engine, PIPE_EXIT_DATA, "traffic %s: %s",
-                           engine->plan->traffics[traffic].name, error);
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
     pipe_feeder_skip(source->feeder, source->fed);
     return true;
 }

@@ -309,8 +309,8 @@ def float_of_text(text, kind):
         raise Failed(f"{text!r} is no number")
     if kind.kind == "float64":
         return in_range(float(text), kind)
-    exact = fractions.Fraction(text.lstrip("+") if "e" not in text.lower() else text)
-    return in_range(nearest_float32(exact), kind)
+    value = nearest_float32(fractions.Fraction(text))
+    return in_range(math.copysign(value, float(text)), kind)
 
 
 def nearest_float32(exact):

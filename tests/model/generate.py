@@ -404,8 +404,6 @@ class Generator:
     def aggregate(self, make, name, ties):
         rng = self.rng
         column = make.some_column()
-        if column and column[2].base in ("bool", "bytes"):
-            column = None
         choice = rng.choice(["count", "count_x", "count_if", "sum", "sum", "avg", "min", "max", "first", "last", "min_by", "max_by",
                              "count_distinct", "approx_count_distinct", "approx_quantile"])
         if ties and choice in ("first", "last", "min_by", "max_by") or column is None:
@@ -425,6 +423,8 @@ class Generator:
         if choice == "count_if":
             return f"count_if({make.boolean(2)[0]})", Field(name, INT64)
         text, nullable, kind = column
+        if choice in ("min", "max") and kind.base in ("bool", "bytes", "enum"):
+            choice = "count_x"
         if choice in ("count_distinct", "approx_count_distinct") and kind.base.startswith("float"):
             choice = "count_x"
         if choice in ("count_x", "count_distinct", "approx_count_distinct"):
@@ -443,14 +443,15 @@ class Generator:
         rng = self.rng
         name = self.name("o")
         keyable = [f.name for f in row.fields if not f.opaque and f.kind.base not in ("record", "array", "map", "float32", "float64")]
+        if row.corrections:
+            keyable = [f for f in keyable if f != "revision"]
         kind = rng.choice(["kafka", "kafka", "kafka", "clickhouse", "jsonl", "csv", "avro"])
         if kind == "kafka":
             target = f"to kafka topic 'out.{name}'"
             if not row.kafka or rng.random() < 0.7:
                 target += " key " + ", ".join(rng.sample(keyable, min(len(keyable), rng.choice([1, 1, 2])))) + \
                     f" partitions {rng.choice([1, 3])}"
-            target += rng.choice(["", " format json", " format avro"]) if not any(f.opaque for f in row.fields) else ""
-            target += " append revisions" if False else ""
+            target += rng.choice(["", " format json", " format avro"]) if not any(f.opaque for f in row.fields) and not row.corrections else ""
         elif kind == "clickhouse":
             target = f"to clickhouse table 'db.{name}'"
         else:

@@ -304,7 +304,7 @@ class Expressions:
 
     def parsed(self, depth):
         a, rng = self.string(depth), self.rng
-        calls = [(f"json_value({a[0]}, '{rng.choice(['a', 'a.b', 'a[0]', 'x[1].y', ''])}')", True),
+        calls = [(f"json_value({a[0]}, '{rng.choice(['a', 'a.b', 'a[0]', 'x[1].y', '[1]'])}')", True),
                  (f"regexp_extract({a[0]}, '(x)\\.(y)', {rng.randrange(3)})", True),
                  (f"regexp_replace({a[0]}, '{rng.choice(PATTERNS)}', '{rng.choice(['', '<>', '-'])}')", a[1]),
                  (f"sha256({a[0]})", a[1])]

@@ -104,8 +104,28 @@ def lines_of(data):
     return [line[:-1] if line.endswith(b"\r") else line for line in lines]
 
 
+def records_of_container(path, contract):
+    """[(bytes of the record, version of the contract)]."""
+    records = []
+    with open(path, "rb") as file:
+        blocks = fastavro.block_reader(file)
+        written = json.loads(blocks.metadata["avro.schema"])
+        canonical = fastavro.schema.to_parsing_canonical_form(written)
+        fingerprint = bytes.fromhex(fastavro.schema.fingerprint(canonical, "CRC-64-AVRO"))
+        plain = decode.without_logical_types(written)
+        for block in blocks:
+            walker = decode.Walker(block.bytes_.read())
+            for _ in range(block.num_records):
+                begin = walker.at
+                walker.value(plain)
+                records.append((walker.data[begin:walker.at], contract.by_fingerprint.get(fingerprint)))
+    return records
+
+
 def records_of_file(path, node, columns, contract):
     """[(payload, fields)] of one data file."""
+    if node["format"] == "avro":
+        return records_of_container(path, contract)
     with open(path, "rb") as file:
         data = file.read()
     data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
@@ -134,6 +154,7 @@ def load(plan, paths, program=None, directory=None):
     """paths: source → pattern of files; other sources are read from the topics of the run directory."""
     inputs = {}
     sources = [node for node in plan["nodes"] if node["node"] == "source"]
+    contracts = {node["name"]: decode.Contract(node) for node in plan["nodes"] if node["node"] == "contract"}
     for index, node in enumerate(sources):
         pattern = paths.get(node["name"])
         if pattern is None:
@@ -141,5 +162,5 @@ def load(plan, paths, program=None, directory=None):
         elif node["transport"] == "kafka":
             inputs[node["name"]] = of_topic_files(pattern, node, index)
         else:
-            inputs[node["name"]] = of_files(pattern, node, index, None)
+            inputs[node["name"]] = of_files(pattern, node, index, contracts.get(node.get("contract")))
     return inputs

@@ -406,6 +406,8 @@ class Model:
         if form == "avro" and node["transport"] == "kafka":
             return contract.read_framed(record.payload, columns)
         if form == "avro":
+            if record.fields is None:
+                raise decode.Refused("schema_unknown")
             return contract.read(record.fields, record.payload, columns)
         if form in ("json", "jsonl"):
             return decode.read_json(record.payload, columns, schema)

@@ -254,7 +254,7 @@ static void out_trips(struct pipe_task *task, const struct pipe_record *record,
 /* ---- stream hourly from trips  (aggregates.pipe:11) ---- */
 
 /* sink hourly_rows from hourly to file 'out/hourly.jsonl' format jsonl exactly once
- * (aggregates.pipe:26) */
+ * (aggregates.pipe:41) */
 static void sink_hourly_rows(struct pipe_task *task, const struct pipe_record *record,
                              const struct hourly *row)
 {
@@ -413,7 +413,7 @@ struct hourly_args {
     bool rounded_null;
 };
 
-/* sum(cast(round(km) as int32)) as rounded (aggregates.pipe:19). False: it failed */
+/* sum(cast(round(km) as int32)) as rounded (aggregates.pipe:29). False: it failed */
 static bool hourly_rounded(const struct trips *row, int32_t *value, bool *null)
 {
     int32_t t1 = 0;
@@ -646,10 +646,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (aggregates.pipe:24) ---- */
+/* ---- stream reasons from refused  (aggregates.pipe:34) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (aggregates.pipe:27) */
+ * (aggregates.pipe:42) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -668,7 +668,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, detail, offset (aggregates.pipe:24) */
+/* select reason, rule, detail, offset (aggregates.pipe:35) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -96,7 +96,7 @@ static void out_events(struct pipe_task *task, const struct pipe_record *record,
 
 /* ---- stream once from events  (dedup.pipe:12) ---- */
 
-/* sink once_rows from once to file 'out/once.csv' format csv exactly once (dedup.pipe:18) */
+/* sink once_rows from once to file 'out/once.csv' format csv exactly once (dedup.pipe:22) */
 static void sink_once_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct events *row)
 {
@@ -181,7 +181,7 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
 
 /* ---- stream reasons from refused  (dedup.pipe:16) ---- */
 
-/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (dedup.pipe:19) */
+/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (dedup.pipe:23) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -200,7 +200,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, offset (dedup.pipe:16) */
+/* select reason, rule, offset (dedup.pipe:17) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -237,10 +237,10 @@ static void out_items(struct pipe_task *task, const struct pipe_record *record,
     push_priced(task, record, row);
 }
 
-/* ---- stream priced from items  (expressions.pipe:9) ---- */
+/* ---- stream priced from items  (expressions.pipe:15) ---- */
 
 /* sink priced_rows from priced to file 'out/priced.jsonl' format jsonl exactly once
- * (expressions.pipe:25) */
+ * (expressions.pipe:36) */
 static void sink_priced_rows(struct pipe_task *task, const struct pipe_record *record,
                              const struct priced *row)
 {
@@ -259,7 +259,7 @@ static void out_priced(struct pipe_task *task, const struct pipe_record *record,
     }
 }
 
-/* price * amount (expressions.pipe:12). False: null */
+/* price * amount (expressions.pipe:18). False: null */
 static bool priced_total(const struct items *row, pipe_decimal *value)
 {
     if (row->price_null || row->amount_null)
@@ -268,14 +268,14 @@ static bool priced_total(const struct items *row, pipe_decimal *value)
     return true;
 }
 
-/* coalesce(price, 1.5) + 0.25 (expressions.pipe:13) */
+/* coalesce(price, 1.5) + 0.25 (expressions.pipe:19) */
 static pipe_decimal priced_raised(const struct items *row)
 {
     return ((!row->price_null ? row->price : 150)) + 25;
 }
 
 /* case when amount is null then 'none' when amount > 9 then 'many' else left(note, 3) end
- * (expressions.pipe:14). False: null */
+ * (expressions.pipe:20). False: null */
 static bool priced_size(const struct items *row, struct pipe_str *value)
 {
     struct pipe_str t1 = {0};
@@ -298,7 +298,7 @@ static bool priced_size(const struct items *row, struct pipe_str *value)
     return true;
 }
 
-/* cast(note as int64) % 7 (expressions.pipe:15). False: it failed */
+/* cast(note as int64) % 7 (expressions.pipe:21). False: it failed */
 static bool priced_rest_try_1(const struct items *row, int64_t *value, bool *null)
 {
     int64_t t1 = 0;
@@ -316,7 +316,7 @@ static bool priced_rest_try_1(const struct items *row, int64_t *value, bool *nul
     return true;
 }
 
-/* try(cast(note as int64) % 7, -1) (expressions.pipe:15). False: null */
+/* try(cast(note as int64) % 7, -1) (expressions.pipe:21). False: null */
 static bool priced_rest(const struct items *row, int64_t *value)
 {
     int64_t t1 = 0;
@@ -332,7 +332,7 @@ static bool priced_rest(const struct items *row, int64_t *value)
     return true;
 }
 
-/* sold and amount > 5 (expressions.pipe:16). False: null */
+/* sold and amount > 5 (expressions.pipe:22). False: null */
 static bool priced_big_sale(const struct items *row, bool *value)
 {
     bool t1 = !row->sold_null && row->sold;
@@ -352,7 +352,7 @@ static bool priced_big_sale(const struct items *row, bool *value)
     return true;
 }
 
-/* sold or amount > 5 (expressions.pipe:17). False: null */
+/* sold or amount > 5 (expressions.pipe:23). False: null */
 static bool priced_any_sale(const struct items *row, bool *value)
 {
     bool t1 = !row->sold_null && row->sold;
@@ -372,7 +372,7 @@ static bool priced_any_sale(const struct items *row, bool *value)
     return true;
 }
 
-/* upper(substring(name, 2, 3)) || '-' || coalesce(note, '?') (expressions.pipe:18) */
+/* upper(substring(name, 2, 3)) || '-' || coalesce(note, '?') (expressions.pipe:24) */
 static struct pipe_str priced_label(struct pipe_arena *arena, const struct items *row)
 {
     return pipe_fn_concat(arena,
@@ -382,7 +382,7 @@ static struct pipe_str priced_label(struct pipe_arena *arena, const struct items
                                                             ? row->note : PIPE_STR("?")}, 3);
 }
 
-/* regexp_extract(name, '([a-z]+)(\d*)', 2) (expressions.pipe:19). False: null */
+/* regexp_extract(name, '([a-z]+)(\d*)', 2) (expressions.pipe:25). False: null */
 static bool priced_digits(const struct items *row, struct pipe_str *value)
 {
     struct pipe_str t1 = {0};
@@ -394,7 +394,7 @@ static bool priced_digits(const struct items *row, struct pipe_str *value)
     return true;
 }
 
-/* 10 / amount (expressions.pipe:20). False: it failed */
+/* 10 / amount (expressions.pipe:26). False: it failed */
 static bool priced_share(const struct items *row, int32_t *value, bool *null)
 {
     int32_t t1 = 0;
@@ -412,7 +412,7 @@ static bool priced_share(const struct items *row, int32_t *value, bool *null)
  * is null then 'none' when amount > 9 then 'many' else left(note, 3) end as size, try(cast(note
  * as int64) % 7, -1) as rest, sold and amount > 5 as big_sale, sold or amount > 5 as any_sale,
  * upper(substring(name, 2, 3)) || '-' || coalesce(note, '?') as label, regexp_extract(name,
- * '([a-z]+)(\d*)', 2) as digits, 10 / amount as share (expressions.pipe:10) */
+ * '([a-z]+)(\d*)', 2) as digits, 10 / amount as share (expressions.pipe:16) */
 static void select_priced(struct pipe_task *task, const struct pipe_record *record,
                           const struct items *row)
 {
@@ -455,7 +455,7 @@ static void push_priced(struct pipe_task *task, const struct pipe_record *record
     select_priced(task, record, row);
 }
 
-/* ---- reject stream refused  (expressions.pipe:7) ---- */
+/* ---- reject stream refused  (expressions.pipe:13) ---- */
 
 static void out_refused(struct pipe_task *task, const struct pipe_record *record,
                         const struct pipe_reject *row)
@@ -484,10 +484,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (expressions.pipe:23) ---- */
+/* ---- stream reasons from refused  (expressions.pipe:29) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (expressions.pipe:26) */
+ * (expressions.pipe:37) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -506,7 +506,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, detail, offset (expressions.pipe:23) */
+/* select reason, rule, detail, offset (expressions.pipe:30) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

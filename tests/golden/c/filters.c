@@ -64,15 +64,6 @@ static const struct pipe_row_type readings_type = {"readings", readings_columns,
                                                    sizeof(struct readings)};
 
 
-static const struct pipe_column readings_columns_2[] = {
-    {"sensor", &type_string, offsetof(struct readings, sensor), .null_offset = PIPE_NOT_NULL},
-    {"kind", &type_string, offsetof(struct readings, kind), .null_offset = PIPE_NOT_NULL},
-    {"value", &type_int64, offsetof(struct readings, value), .null_offset = PIPE_NOT_NULL},
-};
-static const struct pipe_row_type readings_type_2 = {"readings", readings_columns_2, 3,
-                                                     sizeof(struct readings)};
-
-
 static const struct pipe_column reasons_columns[] = {
     {"reason", &type_string, offsetof(struct reasons, reason), .null_offset = PIPE_NOT_NULL},
     {"rule", &type_string, offsetof(struct reasons, rule), .null_offset = PIPE_NOT_NULL},
@@ -95,7 +86,10 @@ static void json_of_readings(struct pipe_buf *buf, const struct readings *row)
     PIPE_JSON_RAW(buf, ",\"kind\":");
     pipe_json_string(buf, row->kind);
     PIPE_JSON_RAW(buf, ",\"value\":");
-    pipe_json_i64(buf, row->value);
+    if (row->value_null)
+        pipe_json_null(buf);
+    else
+        pipe_json_i64(buf, row->value);
     PIPE_JSON_RAW(buf, "}");
 }
 
@@ -144,7 +138,7 @@ static void out_readings(struct pipe_task *task, const struct pipe_record *recor
 
 /* ---- stream good from readings  (filters.pipe:9) ---- */
 
-/* sink good_rows from good to file 'out/good.jsonl' format jsonl exactly once (filters.pipe:19) */
+/* sink good_rows from good to file 'out/good.jsonl' format jsonl exactly once (filters.pipe:24) */
 static void sink_good_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct readings *row)
 {
@@ -275,7 +269,7 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
 /* ---- stream reasons from refused  (filters.pipe:17) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (filters.pipe:21) */
+ * (filters.pipe:26) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -294,7 +288,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, detail, offset (filters.pipe:17) */
+/* select reason, rule, detail, offset (filters.pipe:18) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {
@@ -324,7 +318,7 @@ static void push_reasons(struct pipe_task *task, const struct pipe_record *recor
 
 /* ---- diverted stream high  (filters.pipe:12) ---- */
 
-/* sink high_rows from high to file 'out/high.jsonl' format jsonl exactly once (filters.pipe:20) */
+/* sink high_rows from high to file 'out/high.jsonl' format jsonl exactly once (filters.pipe:25) */
 static void sink_high_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct readings *row)
 {
@@ -433,7 +427,7 @@ static const struct pipe_sink_def sinks[] = {
         .kind = PIPE_SINK_FILE,
         .target = "out/good.jsonl",
         .format = PIPE_FORMAT_JSONL,
-        .row = &readings_type_2,
+        .row = &readings_type,
         .exactly_once = true,
     },
     [SINK_high_rows] = {
@@ -442,7 +436,7 @@ static const struct pipe_sink_def sinks[] = {
         .kind = PIPE_SINK_FILE,
         .target = "out/high.jsonl",
         .format = PIPE_FORMAT_JSONL,
-        .row = &readings_type_2,
+        .row = &readings_type,
         .exactly_once = true,
     },
     [SINK_refusals] = {

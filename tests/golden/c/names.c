@@ -151,7 +151,7 @@ static void out_int_(struct pipe_task *task, const struct pipe_record *record,
 
 /* ---- stream for from int  (names.pipe:9) ---- */
 
-/* sink main from for to file 'out/for.jsonl' format jsonl exactly once (names.pipe:16) */
+/* sink main from for to file 'out/for.jsonl' format jsonl exactly once (names.pipe:22) */
 static void sink_main(struct pipe_task *task, const struct pipe_record *record,
                       const struct for_ *row)
 {
@@ -170,7 +170,7 @@ static void out_for_(struct pipe_task *task, const struct pipe_record *record,
     }
 }
 
-/* "größe in m" || task (names.pipe:11) */
+/* "größe in m" || task (names.pipe:13) */
 static struct pipe_str for__record(struct pipe_arena *arena, const struct int_ *row)
 {
     return pipe_fn_concat2(arena, row->gr____e_in_m, row->task);
@@ -252,9 +252,9 @@ static void reject_c____(struct pipe_task *task, const struct pipe_record *recor
     push_c____(task, record, &row);
 }
 
-/* ---- stream do from * /  (names.pipe:14) ---- */
+/* ---- stream do from * /  (names.pipe:17) ---- */
 
-/* sink errno from do to file 'out/while.jsonl' format jsonl exactly once (names.pipe:17) */
+/* sink errno from do to file 'out/while.jsonl' format jsonl exactly once (names.pipe:23) */
 static void sink_errno_(struct pipe_task *task, const struct pipe_record *record,
                         const struct do_ *row)
 {
@@ -272,7 +272,7 @@ static void out_do_(struct pipe_task *task, const struct pipe_record *record, co
     }
 }
 
-/* select reason, detail (names.pipe:14) */
+/* select reason, detail (names.pipe:18) */
 static void select_do_(struct pipe_task *task, const struct pipe_record *record,
                        const struct pipe_reject *row)
 {

@@ -295,19 +295,23 @@ static const struct pipe_contract_version versions_order[] = {
         .decode = decode_Order_order,
         .schema_json =
             "{\"type\":\"record\",\"name\":\"Order\",\"namespace\":\"golden\","
-            "\"fields\":[{\"name\":\"order_id\",\"type\":\"string\"},{\"name\":\"customer\","
-            "\"type\":\"string\"},{\"name\":\"status\",\"type\":{\"type\":\"enum\",\"name\":\"Status\","
-            "\"symbols\":[\"NEW\",\"PAID\",\"SHIPPED\"]}},{\"name\":\"total\",\"type\":{\"type\":\"bytes\","
-            "\"logicalType\":\"decimal\",\"precision\":12,\"scale\":2}},{\"name\":\"items\","
-            "\"type\":{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"Item\","
-            "\"fields\":[{\"name\":\"sku\",\"type\":\"string\"},{\"name\":\"qty\",\"type\":\"int\"},"
-            "{\"name\":\"price\",\"type\":{\"type\":\"bytes\",\"logicalType\":\"decimal\","
-            "\"precision\":12,\"scale\":2}}]}}},{\"name\":\"address\",\"type\":[\"null\","
-            "{\"type\":\"record\",\"name\":\"Address\",\"fields\":[{\"name\":\"city\",\"type\":\"string\"},"
-            "{\"name\":\"zip\",\"type\":[\"null\",\"string\"],\"default\":null}]}],\"default\":null},"
-            "{\"name\":\"tags\",\"type\":{\"type\":\"map\",\"values\":\"string\"}},{\"name\":\"note\","
-            "\"type\":[\"null\",\"string\"],\"default\":null},{\"name\":\"placed_at\","
-            "\"type\":{\"type\":\"long\",\"logicalType\":\"timestamp-millis\"}}]}",
+            "\"fields\":[{\"name\":\"order_id\",\"type\":\"string\"},"
+            "{\"name\":\"customer\",\"type\":\"string\"},{\"name\":\"status\","
+            "\"type\":{\"type\":\"enum\",\"name\":\"Status\",\"symbols\":[\"NEW\","
+            "\"PAID\",\"SHIPPED\"]}},{\"name\":\"total\",\"type\":{\"type\":\"bytes\","
+            "\"logicalType\":\"decimal\",\"precision\":12,\"scale\":2}},"
+            "{\"name\":\"items\",\"type\":{\"type\":\"array\","
+            "\"items\":{\"type\":\"record\",\"name\":\"Item\","
+            "\"fields\":[{\"name\":\"sku\",\"type\":\"string\"},{\"name\":\"qty\","
+            "\"type\":\"int\"},{\"name\":\"price\",\"type\":{\"type\":\"bytes\","
+            "\"logicalType\":\"decimal\",\"precision\":12,\"scale\":2}}]}}},"
+            "{\"name\":\"address\",\"type\":[\"null\",{\"type\":\"record\","
+            "\"name\":\"Address\",\"fields\":[{\"name\":\"city\",\"type\":\"string\"},"
+            "{\"name\":\"zip\",\"type\":[\"null\",\"string\"],\"default\":null}]}],"
+            "\"default\":null},{\"name\":\"tags\",\"type\":{\"type\":\"map\","
+            "\"values\":\"string\"}},{\"name\":\"note\",\"type\":[\"null\",\"string\"],"
+            "\"default\":null},{\"name\":\"placed_at\",\"type\":{\"type\":\"long\","
+            "\"logicalType\":\"timestamp-millis\"}}]}",
     },
 };
 
@@ -382,7 +386,7 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
 static void push_reasons(struct pipe_task *task, const struct pipe_record *record,
                          const struct pipe_reject *row);
 
-/* ---- source orders  (nested.pipe:6) ---- */
+/* ---- source orders  (nested.pipe:7) ---- */
 
 static void out_orders(struct pipe_task *task, const struct pipe_record *record,
                        const struct Order *row)
@@ -392,10 +396,10 @@ static void out_orders(struct pipe_task *task, const struct pipe_record *record,
     push_lines(task, record, row);
 }
 
-/* ---- stream shipped from orders  (nested.pipe:10) ---- */
+/* ---- stream shipped from orders  (nested.pipe:12) ---- */
 
 /* sink shipped_rows from shipped to file 'out/shipped.jsonl' format jsonl exactly once
- * (nested.pipe:21) */
+ * (nested.pipe:36) */
 static void sink_shipped_rows(struct pipe_task *task, const struct pipe_record *record,
                               const struct shipped *row)
 {
@@ -414,13 +418,13 @@ static void out_shipped(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* length(items) (nested.pipe:12) */
+/* length(items) (nested.pipe:18) */
 static int64_t shipped_lines(const struct Order *row)
 {
     return pipe_fn_length_array(row->items);
 }
 
-/* get(items, 0) (nested.pipe:12). False: null */
+/* get(items, 0) (nested.pipe:19). False: null */
 static bool shipped_first(const struct Order *row, struct Item *value)
 {
     const struct Item *t1 = pipe_fn_get_array(row->items, 0, sizeof(struct Item));
@@ -431,13 +435,13 @@ static bool shipped_first(const struct Order *row, struct Item *value)
     return true;
 }
 
-/* coalesce(address.zip, '-') (nested.pipe:13) */
+/* coalesce(address.zip, '-') (nested.pipe:20) */
 static struct pipe_str shipped_zip(const struct Order *row)
 {
     return !(row->address_null || row->address.zip_null) ? row->address.zip : PIPE_STR("-");
 }
 
-/* address is not null and address.city = 'Oslo' (nested.pipe:13) */
+/* address is not null and address.city = 'Oslo' (nested.pipe:21) */
 static bool shipped_in_oslo(const struct Order *row)
 {
     return !row->address_null && pipe_str_equal(row->address.city, PIPE_STR("Oslo"));
@@ -445,7 +449,7 @@ static bool shipped_in_oslo(const struct Order *row)
 
 /* select order_id, status, total, length(items) as lines, get(items, 0) as first,
  * coalesce(address.zip, '-') as zip, address is not null and address.city = 'Oslo' as in_oslo
- * (nested.pipe:12) */
+ * (nested.pipe:14) */
 static void select_shipped(struct pipe_task *task, const struct pipe_record *record,
                            const struct Order *row)
 {
@@ -464,7 +468,7 @@ static void select_shipped(struct pipe_task *task, const struct pipe_record *rec
     out_shipped(task, record, &out);
 }
 
-/* where status <> 'NEW' (nested.pipe:11) */
+/* where status <> 'NEW' (nested.pipe:13) */
 static bool shipped_where_1(const struct Order *row)
 {
     return row->status != 0 /* NEW */;
@@ -484,9 +488,9 @@ static void push_shipped(struct pipe_task *task, const struct pipe_record *recor
     select_shipped(task, record, row);
 }
 
-/* ---- stream lines from orders  (nested.pipe:15) ---- */
+/* ---- stream lines from orders  (nested.pipe:23) ---- */
 
-/* sink line_rows from lines to file 'out/lines.csv' format csv exactly once (nested.pipe:22) */
+/* sink line_rows from lines to file 'out/lines.csv' format csv exactly once (nested.pipe:37) */
 static void sink_line_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct lines_2 *row)
 {
@@ -505,13 +509,13 @@ static void out_lines(struct pipe_task *task, const struct pipe_record *record,
     }
 }
 
-/* item.price * item.qty (nested.pipe:17) */
+/* item.price * item.qty (nested.pipe:29) */
 static pipe_decimal lines_price(const struct lines *row)
 {
     return row->item.price * (pipe_decimal)row->item.qty;
 }
 
-/* select order_id, item_index, item.sku as sku, item.price * item.qty as price (nested.pipe:17) */
+/* select order_id, item_index, item.sku as sku, item.price * item.qty as price (nested.pipe:25) */
 static void select_lines(struct pipe_task *task, const struct pipe_record *record,
                          const struct lines *row)
 {
@@ -527,7 +531,7 @@ static void select_lines(struct pipe_task *task, const struct pipe_record *recor
     out_lines(task, record, &out);
 }
 
-/* unnest items as item (nested.pipe:16) */
+/* unnest items as item (nested.pipe:24) */
 static void unnest_lines(struct pipe_task *task, const struct pipe_record *record,
                          const struct Order *row)
 {
@@ -570,7 +574,7 @@ static void push_lines(struct pipe_task *task, const struct pipe_record *record,
     unnest_lines(task, record, row);
 }
 
-/* ---- reject stream refused  (nested.pipe:8) ---- */
+/* ---- reject stream refused  (nested.pipe:10) ---- */
 
 static void out_refused(struct pipe_task *task, const struct pipe_record *record,
                         const struct pipe_reject *row)
@@ -599,10 +603,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (nested.pipe:19) ---- */
+/* ---- stream reasons from refused  (nested.pipe:31) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (nested.pipe:23) */
+ * (nested.pipe:38) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -621,7 +625,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, detail (nested.pipe:19) */
+/* select reason, detail (nested.pipe:32) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -203,7 +203,7 @@ static void out_clicks(struct pipe_task *task, const struct pipe_record *record,
 /* ---- stream visits from clicks  (sessions.pipe:12) ---- */
 
 /* sink visit_rows from visits to file 'out/visits.jsonl' format jsonl exactly once
- * (sessions.pipe:21) */
+ * (sessions.pipe:29) */
 static void sink_visit_rows(struct pipe_task *task, const struct pipe_record *record,
                             const struct visits *row)
 {
@@ -399,10 +399,10 @@ static void push_visits(struct pipe_task *task, const struct pipe_record *record
     keep_visits(task, record, row);
 }
 
-/* ---- late stream late_clicks  (sessions.pipe:16) ---- */
+/* ---- late stream late_clicks  (sessions.pipe:20) ---- */
 
 /* sink late_rows from late_clicks to file 'out/late.jsonl' format jsonl exactly once
- * (sessions.pipe:22) */
+ * (sessions.pipe:30) */
 static void sink_late_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct late_clicks *row)
 {
@@ -460,10 +460,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (sessions.pipe:19) ---- */
+/* ---- stream reasons from refused  (sessions.pipe:23) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (sessions.pipe:23) */
+ * (sessions.pipe:31) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -482,7 +482,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, offset (sessions.pipe:19) */
+/* select reason, rule, offset (sessions.pipe:24) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

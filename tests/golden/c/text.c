@@ -169,7 +169,7 @@ static void out_lines(struct pipe_task *task, const struct pipe_record *record,
 /* ---- stream requests from lines  (text.pipe:10) ---- */
 
 /* sink request_rows from requests to file 'out/requests.jsonl' format jsonl exactly once
- * (text.pipe:17) */
+ * (text.pipe:26) */
 static void sink_request_rows(struct pipe_task *task, const struct pipe_record *record,
                               const struct requests *row)
 {
@@ -188,20 +188,20 @@ static void out_requests(struct pipe_task *task, const struct pipe_record *recor
     }
 }
 
-/* split_part(line, ' ', 1) (text.pipe:12) */
+/* split_part(line, ' ', 1) (text.pipe:14) */
 static struct pipe_str requests_client(const struct lines *row)
 {
     return pipe_fn_split_part(row->line, PIPE_STR(" "), 1);
 }
 
-/* regexp_replace(split_part(line, '"', 2), '\d+', '#') (text.pipe:12) */
+/* regexp_replace(split_part(line, '"', 2), '\d+', '#') (text.pipe:15) */
 static struct pipe_str requests_request(struct pipe_arena *arena, const struct lines *row)
 {
     return pipe_fn_regexp_replace(arena, regex_1, pipe_fn_split_part(row->line, PIPE_STR("\""), 2),
                                   PIPE_STR("#"));
 }
 
-/* cast(split_part(line, ' ', 9) as int32) (text.pipe:13). False: it failed */
+/* cast(split_part(line, ' ', 9) as int32) (text.pipe:16). False: it failed */
 static bool requests_status_try_1(const struct lines *row, int32_t *value)
 {
     int32_t t1;
@@ -212,7 +212,7 @@ static bool requests_status_try_1(const struct lines *row, int32_t *value)
     return true;
 }
 
-/* try(cast(split_part(line, ' ', 9) as int32), 0) (text.pipe:13) */
+/* try(cast(split_part(line, ' ', 9) as int32), 0) (text.pipe:16) */
 static int32_t requests_status(const struct lines *row)
 {
     int32_t t1 = 0;
@@ -223,7 +223,7 @@ static int32_t requests_status(const struct lines *row)
     return t1;
 }
 
-/* date_trunc('hour', at) (text.pipe:13) */
+/* date_trunc('hour', at) (text.pipe:17) */
 static int64_t requests_hour(const struct lines *row)
 {
     return pipe_fn_date_trunc_ms(PIPE_UNIT_HOUR, row->at);
@@ -304,10 +304,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (text.pipe:15) ---- */
+/* ---- stream reasons from refused  (text.pipe:19) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (text.pipe:18) */
+ * (text.pipe:27) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -326,7 +326,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, detail, offset (text.pipe:15) */
+/* select reason, rule, detail, offset (text.pipe:20) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -156,20 +156,23 @@ static const struct pipe_contract_version versions_event[] = {
         .fingerprint = UINT64_C(0x559387f788f0128a),
         .decode = decode_Event_event,
         .schema_json =
-            "{\"type\":\"record\",\"name\":\"Event\",\"namespace\":\"golden\",\"fields\":[{\"name\":\"id\","
-            "\"type\":\"string\"},{\"name\":\"user\",\"type\":\"string\"},{\"name\":\"kind\","
-            "\"type\":\"string\"},{\"name\":\"country\",\"type\":\"string\"},{\"name\":\"amount\","
-            "\"type\":[\"null\",\"long\"],\"default\":null},{\"name\":\"score\",\"type\":\"double\"},"
-            "{\"name\":\"at\",\"type\":{\"type\":\"long\",\"logicalType\":\"timestamp-millis\"}}]}",
+            "{\"type\":\"record\",\"name\":\"Event\",\"namespace\":\"golden\","
+            "\"fields\":[{\"name\":\"id\",\"type\":\"string\"},{\"name\":\"user\","
+            "\"type\":\"string\"},{\"name\":\"kind\",\"type\":\"string\"},"
+            "{\"name\":\"country\",\"type\":\"string\"},{\"name\":\"amount\","
+            "\"type\":[\"null\",\"long\"],\"default\":null},{\"name\":\"score\","
+            "\"type\":\"double\"},{\"name\":\"at\",\"type\":{\"type\":\"long\","
+            "\"logicalType\":\"timestamp-millis\"}}]}",
     },
     {
         .label = "event_v1",
         .fingerprint = UINT64_C(0xa93ed26123e24f47),
         .decode = decode_Event_event_v1,
         .schema_json =
-            "{\"type\":\"record\",\"name\":\"Event\",\"namespace\":\"golden\",\"fields\":[{\"name\":\"id\","
-            "\"type\":\"string\"},{\"name\":\"user\",\"type\":\"string\"},{\"name\":\"kind\","
-            "\"type\":\"string\"},{\"name\":\"country\",\"type\":\"string\"},{\"name\":\"score\","
+            "{\"type\":\"record\",\"name\":\"Event\",\"namespace\":\"golden\","
+            "\"fields\":[{\"name\":\"id\",\"type\":\"string\"},{\"name\":\"user\","
+            "\"type\":\"string\"},{\"name\":\"kind\",\"type\":\"string\"},"
+            "{\"name\":\"country\",\"type\":\"string\"},{\"name\":\"score\","
             "\"type\":\"double\"},{\"name\":\"at\",\"type\":{\"type\":\"long\","
             "\"logicalType\":\"timestamp-millis\"}}]}",
     },
@@ -226,7 +229,7 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
 static void push_reasons(struct pipe_task *task, const struct pipe_record *record,
                          const struct pipe_reject *row);
 
-/* ---- source events  (traffic.pipe:6) ---- */
+/* ---- source events  (traffic.pipe:8) ---- */
 
 static void out_events(struct pipe_task *task, const struct pipe_record *record,
                        const struct Event *row)
@@ -235,10 +238,10 @@ static void out_events(struct pipe_task *task, const struct pipe_record *record,
     push_totals(task, record, row);
 }
 
-/* ---- stream totals from events  (traffic.pipe:13) ---- */
+/* ---- stream totals from events  (traffic.pipe:15) ---- */
 
 /* sink total_rows from totals to file 'out/totals.jsonl' format jsonl exactly once
- * (traffic.pipe:23) */
+ * (traffic.pipe:30) */
 static void sink_total_rows(struct pipe_task *task, const struct pipe_record *record,
                             const struct totals *row)
 {
@@ -264,7 +267,7 @@ static void key_totals(struct pipe_buf *key, const struct Event *row)
     pipe_key_add_str(key, row->user);
 }
 
-/* window tumbling 5s (traffic.pipe:14) */
+/* window tumbling 5s (traffic.pipe:16) */
 struct totals_acc {
     struct pipe_count events;
     struct pipe_sum_int amount;
@@ -393,7 +396,7 @@ static void push_totals(struct pipe_task *task, const struct pipe_record *record
     keep_totals(task, record, row);
 }
 
-/* ---- reject stream refused  (traffic.pipe:11) ---- */
+/* ---- reject stream refused  (traffic.pipe:13) ---- */
 
 static void out_refused(struct pipe_task *task, const struct pipe_record *record,
                         const struct pipe_reject *row)
@@ -422,10 +425,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (traffic.pipe:21) ---- */
+/* ---- stream reasons from refused  (traffic.pipe:25) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (traffic.pipe:24) */
+ * (traffic.pipe:31) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -444,7 +447,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule (traffic.pipe:21) */
+/* select reason, rule (traffic.pipe:26) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

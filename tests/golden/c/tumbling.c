@@ -236,7 +236,7 @@ static void out_sales(struct pipe_task *task, const struct pipe_record *record,
 /* ---- stream by_shop from sales  (tumbling.pipe:12) ---- */
 
 /* sink by_shop_rows from by_shop to file 'out/by_shop.jsonl' format jsonl append revisions
- * exactly once (tumbling.pipe:23) */
+ * exactly once (tumbling.pipe:31) */
 static void sink_by_shop_rows(struct pipe_task *task, const struct pipe_record *record,
                               const struct by_shop *row)
 {
@@ -460,10 +460,10 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (tumbling.pipe:21) ---- */
+/* ---- stream reasons from refused  (tumbling.pipe:25) ---- */
 
 /* sink refusals from reasons to file 'out/refused.jsonl' format jsonl exactly once
- * (tumbling.pipe:25) */
+ * (tumbling.pipe:37) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -482,7 +482,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule, detail (tumbling.pipe:21) */
+/* select reason, rule, detail (tumbling.pipe:26) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {
@@ -508,10 +508,10 @@ static void push_reasons(struct pipe_task *task, const struct pipe_record *recor
     select_reasons(task, record, row);
 }
 
-/* ---- late stream late_sales  (tumbling.pipe:17) ---- */
+/* ---- late stream late_sales  (tumbling.pipe:21) ---- */
 
 /* sink late_rows from late_sales to file 'out/late.jsonl' format jsonl exactly once
- * (tumbling.pipe:24) */
+ * (tumbling.pipe:36) */
 static void sink_late_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct late_sales *row)
 {

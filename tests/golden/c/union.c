@@ -141,7 +141,7 @@ static void out_north(struct pipe_task *task, const struct pipe_record *record,
     push_both_from_north(task, record, row);
 }
 
-/* ---- source south  (union.pipe:9) ---- */
+/* ---- source south  (union.pipe:11) ---- */
 
 /* A row as stream both has it. */
 static void push_both_from_south(struct pipe_task *task, const struct pipe_record *record,
@@ -164,9 +164,9 @@ static void out_south(struct pipe_task *task, const struct pipe_record *record,
     push_both_from_south(task, record, row);
 }
 
-/* ---- stream both from north, south  (union.pipe:14) ---- */
+/* ---- stream both from north, south  (union.pipe:18) ---- */
 
-/* sink rows from both to file 'out/both.csv' format csv exactly once (union.pipe:20) */
+/* sink rows from both to file 'out/both.csv' format csv exactly once (union.pipe:27) */
 static void sink_rows(struct pipe_task *task, const struct pipe_record *record,
                       const struct both *row)
 {
@@ -192,7 +192,7 @@ static void key_both(struct pipe_buf *key, const struct both *row)
     pipe_key_add_str(key, row->item);
 }
 
-/* dedup by item within 1m (union.pipe:15) */
+/* dedup by item within 1m (union.pipe:19) */
 static void keep_both(struct pipe_task *task, const struct pipe_record *record,
                       const struct both *row)
 {
@@ -227,7 +227,7 @@ static void push_both(struct pipe_task *task, const struct pipe_record *record,
     ship_both(task, record, row);
 }
 
-/* ---- reject stream refused  (union.pipe:7) ---- */
+/* ---- reject stream refused  (union.pipe:9) ---- */
 
 static void out_refused(struct pipe_task *task, const struct pipe_record *record,
                         const struct pipe_reject *row)
@@ -256,9 +256,9 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (union.pipe:18) ---- */
+/* ---- stream reasons from refused  (union.pipe:22) ---- */
 
-/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (union.pipe:21) */
+/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (union.pipe:28) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -277,7 +277,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, rule (union.pipe:18) */
+/* select reason, rule (union.pipe:23) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -117,7 +117,7 @@ static void out_meters(struct pipe_task *task, const struct pipe_record *record,
 /* ---- stream load from meters  (updates.pipe:12) ---- */
 
 /* sink load_rows from load to file 'out/load.csv' format csv append revisions exactly once
- * (updates.pipe:21) */
+ * (updates.pipe:26) */
 static void sink_load_rows(struct pipe_task *task, const struct pipe_record *record,
                            const struct load *row)
 {
@@ -283,9 +283,9 @@ static void reject_refused(struct pipe_task *task, const struct pipe_record *rec
     push_refused(task, record, &row);
 }
 
-/* ---- stream reasons from refused  (updates.pipe:19) ---- */
+/* ---- stream reasons from refused  (updates.pipe:21) ---- */
 
-/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (updates.pipe:22) */
+/* sink refusals from reasons to file 'out/refused.csv' format csv exactly once (updates.pipe:27) */
 static void sink_refusals(struct pipe_task *task, const struct pipe_record *record,
                           const struct reasons *row)
 {
@@ -304,7 +304,7 @@ static void out_reasons(struct pipe_task *task, const struct pipe_record *record
     }
 }
 
-/* select reason, detail (updates.pipe:19) */
+/* select reason, detail (updates.pipe:22) */
 static void select_reasons(struct pipe_task *task, const struct pipe_record *record,
                            const struct pipe_reject *row)
 {

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Random pipelines over random inputs: straight, with other commits, and killed; each must equal the model.
+
+run.py [--cases N] [--seed S] [--build DIR] [--jobs N] [--endless]     seeds S, S + 1, …
+run.py --directory DIR                                                 one kept case again
+A case that fails is kept, and made smaller, in build/model-failures/SEED.
+"""
+import argparse
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ensure_fastavro():
+    """This program again, in a virtual environment that has fastavro, if this one has not."""
+    try:
+        import fastavro  # noqa: F401
+        return
+    except ImportError:
+        pass
+    python = ROOT / "build" / "venv" / "bin" / "python"
+    if Path(sys.prefix) == python.parents[1]:
+        sys.exit("fastavro cannot be imported in build/venv; remove that directory and run this again")
+    if subprocess.run([str(python), "-c", "import fastavro"], stderr=subprocess.DEVNULL).returncode if python.exists() else True:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(python.parents[1])], check=True)
+        subprocess.run([str(python), "-m", "pip", "-q", "install", "fastavro"], check=True)
+    sys.exit(subprocess.run([str(python), *sys.argv]).returncode)
+
+
+ensure_fastavro()
+
+import compare                          # noqa: E402
+import generate                         # noqa: E402
+import shrink                           # noqa: E402
+from case import Broken, Case           # noqa: E402
+
+
+def run_case(task):
+    """(seed, None or what is wrong)."""
+    seed, build, scratch, keep = task
+    directory = Path(scratch) / str(seed)
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        generate.generate(seed, directory)
+        Case(directory, build).check(seed)
+        shutil.rmtree(directory)
+        return seed, None
+    except (Broken, compare.Difference) as error:
+        wrong = f"{type(error).__name__}: {error}"
+    except Exception:                   # a fault of the model itself is a failure too
+        wrong = traceback.format_exc()
+    kept = Path(keep) / str(seed)
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.move(directory, kept)
+    return seed, wrong
+
+
+def report(seed, wrong, options):
+    kept = Path(options.keep) / str(seed)
+    print(f"FAIL seed {seed}, kept in {kept}\n{wrong[:4000]}", flush=True)
+    (kept / "wrong.txt").write_text(wrong)
+    if options.shrink and not wrong.startswith("Traceback"):
+        steps = shrink.shrink(kept, options.build, seed, seconds=options.shrink)
+        print(f"  made smaller in {steps} steps: {kept}/small\n" + (kept / "small" / "generated.pipe").read_text() +
+              (kept / "small" / "wrong.txt").read_text()[:2000], flush=True)
+
+
+def check_directory(options):
+    try:
+        Case(options.directory, options.build).check(options.seed)
+    except (Broken, compare.Difference) as error:
+        print(f"FAIL {error}")
+        return 1
+    print("1 passed, 0 failed")
+    return 0
+
+
+def seeds(options):
+    seed = options.seed
+    while options.endless or seed < options.seed + options.cases:
+        yield seed, options.build, options.scratch, options.keep
+        seed += 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="a failure; 0: not at all")
+    parser.add_argument("--endless", action="store_true")
+    parser.add_argument("--directory")
+    options = parser.parse_args()
+    if options.directory:
+        return check_directory(options)
+    options.scratch, options.keep = str(ROOT / "build" / "model-cases"), str(ROOT / "build" / "model-failures")
+    Path(options.keep).mkdir(parents=True, exist_ok=True)
+    began, passed, failed = time.monotonic(), 0, 0
+    with multiprocessing.Pool(options.jobs) as pool:
+        for seed, wrong in pool.imap_unordered(run_case, seeds(options)):
+            passed, failed = passed + (wrong is None), failed + (wrong is not None)
+            if wrong is not None:
+                report(seed, wrong, options)
+            if (passed + failed) % 100 == 0:
+                print(f"{passed + failed} cases, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
