@@ -10,10 +10,12 @@ ifeq ($(SANITIZE),1)
 BUILD := build/asan
 MODE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DPIPE_DEBUG
 LDMODE := -fsanitize=address,undefined
+PROGRAM_CFLAGS := $(MODE)
 else
 BUILD := build
 MODE := -O2 -g -D_FORTIFY_SOURCE=2
 LDMODE :=
+PROGRAM_CFLAGS :=
 endif
 
 WARN := -Wall -Wextra -Werror -Wno-format-truncation -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
@@ -126,7 +128,7 @@ $(BUILD)/unit/runtime_%: tests/unit/runtime_%.c $(BUILD)/libpipe.a
 # The compiled pipelines. PIPEC_HOME tells where runtime/ and libpipe.a are, for a build outside build/.
 $(PROGRAMS): $(BUILD)/%: pipelines/%.pipe $(BUILD)/pipec $(BUILD)/libpipe.a $(wildcard contracts/*/*.avsc)
 	$(say) PIPE $@
-	$(Q)$(BUILD)/pipec build $< --out $(BUILD)/generated -o $@
+	$(Q)CC=$(CC) CFLAGS='$(PROGRAM_CFLAGS)' $(BUILD)/pipec build $< --out $(BUILD)/generated -o $@
 
 docs: all
 	@python3 compiler/errors_page.py compiler/codes.def tests/errors docs/errors.md

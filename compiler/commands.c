@@ -151,7 +151,7 @@ int command_explain(const struct options *options)
 }
 
 /* Replaces the content of a file by a rename in its directory; false after a message. */
-static bool replace_file(struct arena *arena, const char *path, const struct text *text)
+bool replace_file(struct arena *arena, const char *path, const struct text *text)
 {
     char *real = realpath(path, NULL); /* a link stays a link */
     if (real == NULL) {

@@ -81,14 +81,13 @@ static void lines_give(struct lines *lines, uint32_t index, size_t size, const c
 /* Drops the rest of a line that was too long; false: its end has not been read yet. */
 static bool lines_skip(struct lines *lines)
 {
-    uint8_t *from = lines->buf.data + lines->given;
     size_t left = lines->buf.size - lines->given;
-    uint8_t *end = left > 0 ? memchr(from, '\n', left) : NULL;
+    uint8_t *end = left > 0 ? memchr(lines->buf.data + lines->given, '\n', left) : NULL;
     if (end == NULL) {
         lines->given = lines->buf.size;
         return lines->ended;
     }
-    lines->given += (size_t)(end - from) + 1;
+    lines->given = (size_t)(end - lines->buf.data) + 1;
     lines->skipping = false;
     return true;
 }

@@ -188,13 +188,16 @@ bool pipe_value_load(const struct pipe_type *type, const uint8_t **at, const uin
     case PIPE_BOOL:
         return pipe_key_bool(at, end, value);
     case PIPE_INT32:
-    case PIPE_DATE:
         return pipe_key_i32(at, end, value);
+    case PIPE_DATE:
+        return pipe_key_i32(at, end, value) && pipe_date_ok(*(int32_t *)value);
     case PIPE_INT64:
     case PIPE_DURATION:
-    case PIPE_TIMESTAMP_MS:
-    case PIPE_TIMESTAMP_US:
         return pipe_key_i64(at, end, value);
+    case PIPE_TIMESTAMP_MS:
+        return pipe_key_i64(at, end, value) && pipe_ts_ms_ok(*(int64_t *)value);
+    case PIPE_TIMESTAMP_US:
+        return pipe_key_i64(at, end, value) && pipe_ts_us_ok(*(int64_t *)value);
     case PIPE_ENUM:
         return pipe_key_enum(at, end, type->symbol_count, value);
     case PIPE_FLOAT32:

@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t gap = fuzz_byte(&at, end);
         size_t bytes = fuzz_byte(&at, end);
         bytes = fuzz_take(&at, end, bytes, &value);
-        base += gap == 255 ? INT64_MAX - base : gap;
+        base = gap == 255 || base > INT64_MAX - gap ? INT64_MAX : base + gap;
         bases[i] = base;
         put_raw(base, value, bytes, false);
     }

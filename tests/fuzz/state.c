@@ -149,6 +149,19 @@ static void merge_partials(struct pipe_state_def def, const uint8_t *at, const u
     pipe_arena_free(&task.arena);
 }
 
+/* The text and the keys of maps in it are not checked again: writing them must be safe, not more. */
+static void write_row(const struct pipe_row_type *type, const void *row, struct pipe_arena *arena)
+{
+    struct pipe_buf text = {0};
+    void *other = pipe_calloc(1, type->size_bytes);
+    pipe_row_to_json(type, row, &text);
+    pipe_row_to_csv(type, row, &text);
+    pipe_row_to_avro(type, row, &text);
+    FUZZ_CHECK(pipe_row_copy(type, row, arena, other) && pipe_row_equal(type, row, other));
+    pipe_buf_free(&text);
+    free(other);
+}
+
 static void load_row(const struct pipe_row_type *type, const uint8_t *bytes, size_t size)
 {
     struct pipe_arena arena;
@@ -161,7 +174,7 @@ static void load_row(const struct pipe_row_type *type, const uint8_t *bytes, siz
     if (pipe_row_load(type, &at, copy + size, &arena, row)) {
         pipe_row_save(type, row, &again);
         FUZZ_CHECK(again.size == (size_t)(at - copy) && memcmp(again.data, copy, again.size) == 0);
-        check_row(type, row, &arena);
+        write_row(type, row, &arena);
     }
     pipe_buf_free(&again);
     pipe_arena_free(&arena);

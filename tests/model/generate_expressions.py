@@ -115,7 +115,7 @@ class Expressions:
             a, b = self.of(base, depth), self.of(base, depth)
             return f"{a[0]} {self.rng.choice(operators)} {b[0]}", a[1] or b[1]
         text, nullable, kind = column
-        if kind.base == "bool":
+        if kind.base in ("bool", "enum"):
             operators = operators[:2]
         if kind.base == "bytes":
             return f"{text} = {text}", nullable

@@ -165,6 +165,7 @@ class Window:
         return tuple(a.take(row, context) for a in self.aggregates)
 
     def push_window(self, model, stream, row, context, task, key):
+        taken = self.take(model, stream, row, context)      # may fail, late or not
         time = context.event_time
         start = (time - self.offset) // self.every * self.every + self.offset
         ends = []
@@ -173,7 +174,6 @@ class Window:
             start -= self.every
         late = [] if context.windowed else [e for e in ends if e + self.lateness <= context.watermark]
         on_time = [e for e in ends if e not in late]
-        taken = self.take(model, stream, row, context) if on_time else None
         for end in reversed(late):
             self.push_late(model, stream, row, context, end)
         for end in on_time:
@@ -185,6 +185,7 @@ class Window:
                 group.before_close = len(group.taken)
 
     def push_session(self, model, stream, row, context, task, key):
+        taken = self.take(model, stream, row, context)
         start, end = context.event_time, context.event_time + self.gap
         sessions = self.open[task].setdefault(key, [])
         if task[0] == "exchange":
@@ -200,7 +201,6 @@ class Window:
         if late:
             self.push_late(model, stream, row, context, end)
             return
-        taken = self.take(model, stream, row, context)
         merged = Group(start, end, key)
         for session in self.joined(sessions, start, end):
             merged.start, merged.end = min(merged.start, session.start), max(merged.end, session.end)

@@ -135,7 +135,7 @@ def rees46_killed(build, scratch):
         "--progress",
         "never",
     ]
-    kills = killed_until_done(command, scratch, seed=46, longest=0.4)
+    kills = killed_until_done(command, scratch, seed=46, longest=0.15)
     call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
     again = call(command, scratch)
     if "nothing" not in again:
