@@ -104,7 +104,17 @@ struct stream_names {
     bool is_called, is_written;
 };
 
-typedef VEC(const char *) ident_list;
+/* Names in order. What unique_in() added is also in `slots`: open addressing, at most half full. */
+struct ident_slot {
+    const char *name; /* interned; NULL: free */
+    unsigned next;    /* the number tried next behind this name, to make another one of it */
+};
+typedef struct {
+    const char **items;
+    size_t count, capacity;
+    struct ident_slot *slots;
+    size_t slot_count;
+} ident_list;
 
 struct emitter {
     struct program *program;
@@ -165,7 +175,9 @@ const char *percent_ppm(struct emitter *e,
 
 const char *mangle(struct emitter *e,
                    const char *name); /* a C identifier that is no keyword or macro */
+/* `wanted`, or `wanted_2`, … if that is in the list: then it is in the list. */
 const char *unique_in(struct emitter *e, ident_list *used, const char *wanted);
+bool is_ident_in(struct emitter *e, const ident_list *used, const char *name);
 const char *global_name(struct emitter *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void name_everything(struct emitter *e);

@@ -98,13 +98,13 @@ static void emit_load(struct emitter *e, const struct stream *stream, const stru
     struct function_text function;
     function_begin(e, &function);
     if (step->aggregate_count > 0) {
-        const char *all = "";
+        struct text all = {0};
         for (size_t i = 0; i < step->aggregate_count; i++)
-            all = arena_printf(e->arena, "%s%spipe_%s_load(&to->%s, in)", all, i > 0 ? " && " : "",
-                               aggregate_word(&step->aggregates[i]),
-                               aggregate_member(e, stream, step, i));
+            text_printf(&all, "%spipe_%s_load(&to->%s, in)", i > 0 ? " && " : "",
+                        aggregate_word(&step->aggregates[i]), aggregate_member(e, stream, step, i));
         emit(e, 1, "struct %s *to = acc;\n", tag);
-        emit(e, 1, "return %s;", all);
+        emit(e, 1, "return %s;", all.data);
+        text_free(&all);
     } else {
         emit(e, 1, "return true;");
     }

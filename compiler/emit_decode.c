@@ -33,9 +33,8 @@ static const char *promotion(struct decoding *d, const char *avro, const char *c
 {
     struct emitter *e = d->e;
     const char *name = arena_printf(e->arena, "read_%s_as_%s", avro, type_suffix(to));
-    for (size_t i = 0; i < e->globals.count; i++)
-        if (strcmp(e->globals.items[i], name) == 0)
-            return name;
+    if (is_ident_in(e, &e->globals, name))
+        return name;
     name = global_name(e, "%s", name);
     emit(e, 0, "static bool %s(struct pipe_reader *r, %s *out)\n{", name, c_type(e, to));
     emit(e, 1, "%s value = 0;\n", c_from);

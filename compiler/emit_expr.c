@@ -410,13 +410,15 @@ static struct value lower_between(struct body *b, const struct expr *expr)
 static struct value lower_in(struct body *b, const struct expr *expr)
 {
     struct value left = in_variable(b, lower(b, expr->left), expr->left->type);
-    const char *code = NULL;
+    struct text text = {0};
     struct value one = left;
     for (size_t i = 0; i < expr->args.count; i++) {
         const struct expr *item = expr->args.items[i];
         one = compare(b, OP_EQ, expr->left, left, item, lower(b, item));
-        code = code == NULL ? one.code : join(b, code, "||", one.code);
+        text_printf(&text, "%s%s", i > 0 ? " || " : "", one.code);
     }
+    const char *code = arena_strndup(b->e->arena, text.data, text.size);
+    text_free(&text);
     struct value any = loose(code, left.null, expr->args.count > 1 ? PREC_OR : one.precedence);
     return expr->negated ? lower_not(b, any) : any;
 }

@@ -52,20 +52,52 @@ const char *mangle(struct emitter *e, const char *name)
     return out;
 }
 
-static bool is_used(const ident_list *used, const char *name)
+static struct ident_slot *slot_of(const ident_list *used, const char *interned)
 {
-    for (size_t i = 0; i < used->count; i++)
-        if (strcmp(used->items[i], name) == 0)
-            return true;
-    return false;
+    size_t mask = used->slot_count - 1;
+    uint64_t hash = (uint64_t)(uintptr_t)interned * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(hash >> 32) & mask;
+    while (used->slots[i].name != NULL && used->slots[i].name != interned)
+        i = (i + 1) & mask;
+    return &used->slots[i];
+}
+
+static void grow_slots(struct emitter *e, ident_list *used)
+{
+    ident_list old = *used;
+    used->slot_count = old.slot_count == 0 ? 64 : old.slot_count * 2;
+    used->slots = arena_alloc(e->arena, used->slot_count * sizeof *used->slots);
+    for (size_t i = 0; i < old.slot_count; i++)
+        if (old.slots[i].name != NULL)
+            *slot_of(used, old.slots[i].name) = old.slots[i];
+}
+
+/* Into the list; false: it is there. */
+static bool add_ident(struct emitter *e, ident_list *used, const char *name)
+{
+    if (used->count * 2 >= used->slot_count)
+        grow_slots(e, used);
+    const char *interned = intern_cstr(e->program, name);
+    struct ident_slot *slot = slot_of(used, interned);
+    if (slot->name != NULL)
+        return false;
+    *slot = (struct ident_slot){interned, 2};
+    vec_push(e->arena, used, interned);
+    return true;
+}
+
+bool is_ident_in(struct emitter *e, const ident_list *used, const char *name)
+{
+    return used->slot_count > 0 && slot_of(used, intern_cstr(e->program, name))->name != NULL;
 }
 
 const char *unique_in(struct emitter *e, ident_list *used, const char *wanted)
 {
     const char *name = wanted;
-    for (unsigned n = 2; is_used(used, name); n++)
-        name = arena_printf(e->arena, "%s_%u", wanted, n);
-    vec_push(e->arena, used, name);
+    while (!add_ident(e, used, name)) {
+        struct ident_slot *slot = slot_of(used, intern_cstr(e->program, wanted));
+        name = arena_printf(e->arena, "%s_%u", wanted, slot->next++);
+    }
     return name;
 }
 
@@ -84,10 +116,8 @@ const char *global_name(struct emitter *e, const char *format, ...)
 
 uint32_t stream_index(const struct emitter *e, const struct stream *stream)
 {
-    uint32_t i = 0;
-    while (e->program->streams.items[i] != stream)
-        i++;
-    return i;
+    (void)e;
+    return stream->index;
 }
 
 uint32_t sink_index(const struct emitter *e, const struct sink *sink)
@@ -133,7 +163,7 @@ void name_everything(struct emitter *e)
 {
     struct program *program = e->program;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        vec_push(e->arena, &e->globals, fixed[i]);
+        add_ident(e, &e->globals, fixed[i]);
     for (size_t i = 0; i < e->plan->stages.count; i++) {
         const char *stage = mangle(e, e->plan->stages.items[i]->name);
         global_name(e, "states_of_%s", stage);
@@ -141,7 +171,7 @@ void name_everything(struct emitter *e)
         global_name(e, "delays_of_%s", stage);
     }
     for (size_t i = 0; i < sizeof taken_tags / sizeof *taken_tags; i++)
-        vec_push(e->arena, &e->tags, taken_tags[i]);
+        add_ident(e, &e->tags, taken_tags[i]);
     e->streams = arena_alloc(e->arena, (program->streams.count + 1) * sizeof *e->streams);
     ident_list idents = {0};
     for (size_t i = 0; i < program->streams.count; i++)

@@ -161,6 +161,7 @@ static void emit_exchange_record(struct emitter *e, const struct exchange *excha
          c_string_z(e, exchange->name));
     emit(e, 2, "return false;");
     emit(e, 1, "}");
+    emit(e, 1, "record->payload = pipe_exchange_payload(at, end);");
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &row);", names->keep);
     emit(e, 1, "return true;");

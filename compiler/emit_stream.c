@@ -289,6 +289,8 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
     struct stream_names *names = names_of(e, stream);
     const struct step *step = path->select;
     size_t count = step->assigns.count;
+    /* Where aggregates may fail, the window counts. */
+    bool selected = path->stateful == NULL || !args_may_fail(path->stateful), counts = selected;
     struct clause_function **functions = arena_alloc(e->arena, (count + 1) * sizeof *functions);
     for (size_t i = 0; i < count; i++) {
         const struct assign *assign = &step->assigns.items[i];
@@ -297,14 +299,16 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
         if (!is_trivial(assign->expr))
             functions[i] =
                 clause_function(e, path->unnested, assign->expr, name, assign->expr->span, NULL);
+        counts |= functions[i] != NULL && (functions[i]->fallible || functions[i]->uses_arena);
     }
     struct function_text function;
     function_begin(e, &function);
-    emit(e, 1, "struct pipe_counters *count = &task->counters[%s];", names->index);
+    if (counts)
+        emit(e, 1, "struct pipe_counters *count = &task->counters[%s];", names->index);
     emit(e, 1, "struct %s out = {0};\n", path->selected.info->tag);
     for (size_t i = 0; i < count; i++)
         emit_assign(e, stream, &step->assigns.items[i], path, i, functions[i]);
-    if (path->stateful == NULL || !args_may_fail(path->stateful)) /* else the window counts */
+    if (selected)
         emit(e, 1, "count->selected++;");
     emit(e, 1, "pipe_new_row(task);");
     emit(e, 1, "%s(task, record, &out);", path->after_select);

@@ -24,7 +24,7 @@ def read(path):
 
 
 def shown(text):
-    """The text with control characters made visible and long lines clipped: examples may hold anything."""
+    """The text with controls made visible and long lines clipped: examples may hold anything."""
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ufffd\ufeff]", "\u00b7", text)
     return "\n".join(line if len(line) <= 160 else line[:160] + " …" for line in text.split("\n"))
 
@@ -47,8 +47,8 @@ def main():
     page = [
         "# Messages",
         "",
-        "Every message of `pipec` has a code. `pipec help CODE` prints its entry. This page is made from",
-        "`compiler/codes.def` and `tests/errors/` by `make docs`; each example is compiled by the tests.",
+        "Every message of `pipec` has a code. `pipec help CODE` prints its entry. This page is made",
+        "from `compiler/codes.def` and `tests/errors/` by `make docs`; the tests compile each example.",
         "",
     ]
     for prefix, title in GROUPS:

@@ -67,15 +67,12 @@ static void drop_docs(json_t *schema)
     const char *key;
     json_t *value;
     json_object_del(schema, "doc");
-    json_object_foreach(schema, key, value)
-        if (strcmp(key, "default") != 0)
-            drop_docs(value);
-    json_array_foreach(schema, index, value)
-        drop_docs(value);
+    json_object_foreach(schema, key, value) if (strcmp(key, "default") != 0) drop_docs(value);
+    json_array_foreach(schema, index, value) drop_docs(value);
 }
 
-/* A schema as its file has it: what the canonical form leaves out (defaults, aliases, logical types)
- * decides what rows come out too. */
+/* A schema as its file has it: what the canonical form leaves out (defaults, aliases, logical
+ * types) decides what rows come out too. */
 static json_t *definition_json(const struct schema *schema)
 {
     json_t *definition =

@@ -19,10 +19,9 @@ struct planner {
 
 struct stream_plan *stream_plan_of(const struct program *program, const struct stream *stream)
 {
-    for (size_t i = 0; i < program->streams.count; i++)
-        if (program->streams.items[i] == stream)
-            return &program->plan->streams[i];
-    return NULL;
+    bool known = stream->index < program->streams.count &&
+                 program->streams.items[stream->index] == stream;
+    return known ? &program->plan->streams[stream->index] : NULL;
 }
 
 static bool has_stage(struct stage *const *stages, size_t count, const struct stage *stage)

@@ -1,6 +1,7 @@
 /*
- * plan_nodes.h: the node structs declared by plan_nodes.def, and a table that describes their fields. A node is made by
- * logical.c, printed by explain*.c and hashed by fingerprint.c, none of which names a field twice.
+ * plan_nodes.h: the node structs declared by plan_nodes.def, and a table that describes their
+ * fields. A node is made by logical.c, printed by explain*.c and hashed by fingerprint.c, none of
+ * which names a field twice.
  */
 #ifndef PIPEC_PLAN_NODES_H
 #define PIPEC_PLAN_NODES_H
@@ -47,16 +48,17 @@ extern const struct node_shape node_shapes[NODE_KIND_COUNT];
 
 struct node {
     enum node_kind kind;
-    const struct stream *stream;        /* whose node it is; NULL for contracts */
-    const struct stage *stage;          /* where it runs; NULL: several or none */
+    const struct stream *stream; /* whose node it is; NULL for contracts */
+    const struct stage *stage;   /* where it runs; NULL: several or none */
     const struct step *step;
     const struct sink *sink;
     const struct exchange *exchange;
-    void *fields;                       /* struct node_<kind> */
+    void *fields; /* struct node_<kind> */
 };
 typedef VEC(struct node) node_list;
 
-/* All nodes of the plan in dataflow order: contracts, then each stream's with its sinks behind it. */
+/* All nodes of the plan in dataflow order: contracts, then each stream's with its sinks behind it.
+ */
 node_list plan_nodes(const struct program *program);
 /* The nodes own JSON values that the arena does not free. */
 void plan_nodes_release(node_list *nodes);

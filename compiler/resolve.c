@@ -19,12 +19,35 @@ static const char *entity_words(enum entity_kind kind)
 
 /* --- names --- */
 
+static uint32_t *name_slot(const struct resolver *resolver, const char *name)
+{
+    size_t mask = resolver->name_slot_count - 1;
+    uint64_t hash = (uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(hash >> 32) & mask;
+    while (resolver->name_slots[i] != 0 &&
+           resolver->names.items[resolver->name_slots[i] - 1].name != name)
+        i = (i + 1) & mask;
+    return &resolver->name_slots[i];
+}
+
 const struct entity *entity_find(const struct resolver *resolver, const char *name)
 {
-    for (size_t i = 0; i < resolver->names.count; i++)
-        if (resolver->names.items[i].name == name)
-            return &resolver->names.items[i];
-    return NULL;
+    uint32_t at = resolver->name_slot_count > 0 ? *name_slot(resolver, name) : 0;
+    return at > 0 ? &resolver->names.items[at - 1] : NULL;
+}
+
+void entity_add(struct resolver *resolver, struct entity entity)
+{
+    struct arena *arena = resolver->program->arena;
+    if (resolver->names.count * 2 >= resolver->name_slot_count) {
+        size_t wanted = resolver->name_slot_count == 0 ? 64 : resolver->name_slot_count * 2;
+        resolver->name_slots = arena_alloc(arena, wanted * sizeof *resolver->name_slots);
+        resolver->name_slot_count = wanted;
+        for (size_t i = 0; i < resolver->names.count; i++)
+            *name_slot(resolver, resolver->names.items[i].name) = (uint32_t)i + 1;
+    }
+    vec_push(arena, &resolver->names, entity);
+    *name_slot(resolver, entity.name) = (uint32_t)resolver->names.count;
 }
 
 static void declare(struct resolver *resolver, struct entity entity)
@@ -38,7 +61,7 @@ static void declare(struct resolver *resolver, struct entity entity)
         diag_help(diag, "all names of a pipeline share one space: choose another");
         return;
     }
-    vec_push(resolver->program->arena, &resolver->names, entity);
+    entity_add(resolver, entity);
 }
 
 /* Says it once a name, however often the name is used. */
@@ -70,6 +93,8 @@ static const struct entity *entity_named(struct resolver *resolver, struct name 
     const char *noun = strncmp(what, "a ", 2) == 0 ? what + 2 : what;
     struct diag *diag =
         diag_error(program, PC2004, name.span, "there is no %s `%s`", noun, name.text);
+    if (!diag_is_shown(diag))
+        return NULL;
     const char **names = arena_alloc(program->arena, (resolver->names.count + 1) * sizeof *names);
     size_t count = 0;
     for (size_t i = 0; i < resolver->names.count; i++)
@@ -305,6 +330,7 @@ static void visit(struct resolver *resolver, struct stream *stream, stream_list 
     }
     path->count--;
     info->visit = VISIT_DONE;
+    stream->index = (uint32_t)program->streams.count;
     vec_push(program->arena, &program->streams, stream);
 }
 

@@ -137,6 +137,8 @@ struct entity {
 struct resolver {
     struct program *program;
     VEC(struct entity) names;
+    uint32_t *name_slots; /* 1 + index in names, by the name's pointer; 0: free; at most half full */
+    size_t name_slot_count;
     VEC(const char *) unknown; /* names already reported */
     VEC(struct stream *) all;  /* in order of statements; side streams after */
     const struct statement *pipeline;
@@ -176,6 +178,7 @@ const char *clause_word(enum clause_kind kind);
 
 /* resolve.c */
 const struct entity *entity_find(const struct resolver *resolver, const char *name);
+void entity_add(struct resolver *resolver, struct entity entity); /* its name must be new */
 /* The stream of that name or NULL after a diagnostic (once a name). */
 struct stream *stream_named(struct resolver *resolver, struct name name);
 struct contract *contract_named(struct resolver *resolver, struct name name);

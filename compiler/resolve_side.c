@@ -149,7 +149,7 @@ static struct stream *side_declare(struct resolver *resolver, struct name name,
     stream->kind = kind;
     vec_push(program->arena, &resolver->all, stream);
     struct entity made = {name.text, name.span, ENTITY_STREAM, NULL, stream, NULL};
-    vec_push(program->arena, &resolver->names, made);
+    entity_add(resolver, made);
     return stream;
 }
 

@@ -148,6 +148,12 @@ static void resolve_aggregates(struct builder *builder, struct step *step)
     struct program *program = builder->program;
     const struct clause *clause = find(builder, CLAUSE_AGGREGATE);
     size_t count = clause->items.count;
+    if (count + step->key_count + 3 > MAX_COLUMNS) {
+        diag_error(program, PC2035, clause->word, "this row would have more than %d columns",
+                   MAX_COLUMNS);
+        builder->stream->info->failed = true;
+        return;
+    }
     step->aggregates = arena_alloc(program->arena, (count + 1) * sizeof *step->aggregates);
     for (size_t i = 0; i < count; i++) {
         struct aggregate *aggregate = &step->aggregates[step->aggregate_count];

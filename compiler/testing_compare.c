@@ -153,7 +153,7 @@ static void report_unexpected(const struct report *report, const struct test_exp
     struct diag *diag =
         diag_detached(report->program, report->head, expect->expectation->stream.span,
                       "a row of `%s` is not expected", expect->stream->name.text);
-    diag_label(diag, expect->expectation->nothing ? "nothing is expected" : "no such row here");
+    diag_label(diag, expect->expectation->nothing ? "nothing is expected" : "not among these rows, or not so often");
     diag_note(diag, "the row is %s", test_row_text(report->program, expect, row, &writable));
     print(report, diag);
 }

@@ -202,14 +202,11 @@ bool test_constant(struct program *program, const char *cell, const struct type 
             return add_number(out, cell);
         add_duration(out, strtoll(cell, NULL, 10));
         return true;
-    case TYPE_STRING:
-        if (type->is_json)
-            return add_string(out, cell, strlen(cell));
-        break;
     case TYPE_POISON:
     case TYPE_NULL:
         return false;
     case TYPE_DECIMAL:
+    case TYPE_STRING:
     case TYPE_UUID:
     case TYPE_ENUM:
     case TYPE_BYTES:

@@ -3,7 +3,8 @@
  *
  * A record of an exchange topic is framed: kind(1), then zigzag varints
  *   ROW      source + 1 (0: a row without position), partition, offset, kafka_time, event_time,
- *            watermark; then the encoded row. The record's key is that of the source's record.
+ *            watermark; then the encoded row and, if the source's record has a value, 1 and that
+ *            value, for rejects. The record's key is that of the source's record.
  *   PARTIAL  kafka_time; then what window.c wrote.
  *   MARKER   stage, partition, W.
  */
@@ -80,6 +81,10 @@ void pipe_exchange_row(struct pipe_task *task, uint32_t index, const struct pipe
     pipe_avro_put_long(frame, record->event_time);
     pipe_avro_put_long(frame, record->watermark);
     pipe_row_save(type, row, frame);
+    if (record->has_position && record->payload.data != NULL) {
+        pipe_buf_add_byte(frame, 1);
+        pipe_buf_add(frame, record->payload.data, record->payload.size);
+    }
     send(engine_task_of(task), exchange,
          pipe_key_partition(pipe_str_of(task->key.data, task->key.size), exchange->def->partitions),
          record->has_position ? record->key : pipe_str_of(NULL, 0), frame);

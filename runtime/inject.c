@@ -155,6 +155,10 @@ static bool make_value(struct injection *in, const struct envelope *row, struct 
     if (!pipe_row_from_json(in->source->row, row->value, &in->arena, decoded, &error))
         return bad_line(in, "value%s%s: %s", error.field[0] != '\0' ? "." : "", error.field,
                         error.detail);
+    if (in->source->format == PIPE_FORMAT_JSON) {
+        *value = row->value; /* as it is written here */
+        return true;
+    }
     pipe_record_encode(in->source, decoded, &in->value);
     *value = pipe_str_of(in->value.size > 0 ? (const char *)in->value.data : "", in->value.size);
     return true;

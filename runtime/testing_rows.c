@@ -73,6 +73,38 @@ static void add_cell(struct pipe_buf *out, uint32_t index, struct pipe_str text)
     pipe_json_string(out, text);
 }
 
+/* ---- Types of what is read back ---- */
+
+/* A column of JSON text is written as a JSON string, so it is read as a string. */
+static const struct pipe_type *written_type(struct test_suite *suite, const struct pipe_type *type);
+
+static const struct pipe_row_type *written_row(struct test_suite *suite,
+                                               const struct pipe_row_type *row)
+{
+    struct pipe_row_type *copy = suite_alloc(suite, sizeof *copy);
+    struct pipe_column *columns = suite_alloc(suite, row->column_count * sizeof *columns + 1);
+    *copy = *row;
+    copy->columns = columns;
+    for (uint32_t c = 0; c < row->column_count; c++) {
+        columns[c] = row->columns[c];
+        columns[c].type = written_type(suite, row->columns[c].type);
+        columns[c].has_default = false;
+    }
+    return copy;
+}
+
+static const struct pipe_type *written_type(struct test_suite *suite, const struct pipe_type *type)
+{
+    struct pipe_type *copy = suite_alloc(suite, sizeof *copy);
+    *copy = *type;
+    copy->is_json = false;
+    if (type->kind == PIPE_RECORD)
+        copy->record = written_row(suite, type->record);
+    if (type->kind == PIPE_ARRAY || type->kind == PIPE_MAP)
+        copy->element = written_type(suite, type->element);
+    return copy;
+}
+
 /* ---- What is expected ---- */
 
 static bool expected_cell(struct test_suite *suite, const struct pipe_column *column,
@@ -179,9 +211,9 @@ static bool add_record(struct test_suite *suite, const struct pipe_row_type *typ
 }
 
 static bool read_tap(struct test_suite *suite, struct pipe_engine *engine,
-                     const struct expected *expected, struct out_rows *rows)
+                     const struct expected *expected, const struct pipe_row_type *type,
+                     struct out_rows *rows)
 {
-    const struct pipe_row_type *type = suite->plan->sinks[expected->sink].row;
     struct pipe_log *log = engine->log;
     struct pipe_record constant = {0}, *records;
     struct pipe_log_reader *reader =
@@ -201,10 +233,10 @@ static bool read_tap(struct test_suite *suite, struct pipe_engine *engine,
 bool rows_committed(struct test_suite *suite, struct pipe_engine *engine,
                     const struct expected *expected, struct pipe_buf *out)
 {
-    const struct pipe_row_type *type = suite->plan->sinks[expected->sink].row;
+    const struct pipe_row_type *type = written_row(suite, suite->plan->sinks[expected->sink].row);
     struct out_rows rows = {0};
     struct pipe_buf cell = {0};
-    bool ok = read_tap(suite, engine, expected, &rows), any = false;
+    bool ok = read_tap(suite, engine, expected, type, &rows), any = false;
     keep_last(type, expected, &rows);
     pipe_buf_add_byte(out, '[');
     for (size_t i = 0; ok && i < rows.count; i++) {

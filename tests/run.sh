@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All tests, in the order in which a fault is cheapest to find. Each suite prints `N passed, N failed`; the last line sums.
+# All tests, in the order in which a fault is cheapest to find. Each suite prints
+# `N passed, N failed`; the last line sums.
 #   tests/run.sh [SUITE …]     only these
 set -u
 cd "$(dirname "$0")/.." || exit 1

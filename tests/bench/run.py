@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The benchmark: clickstream.pipe over events from topic files, in CPU seconds (getrusage of the whole process).
+"""The benchmark: clickstream.pipe over events from topic files, in CPU seconds (getrusage
+of the whole process).
 
   tests/bench/run.py [--build build] [--events 1000000] [--runs 3]
 
-Prints for each case the best of the runs: events per CPU second, CPU seconds, peak memory. Nothing is asserted: machines differ.
+Prints for each case the best of the runs: events per CPU second, CPU seconds,
+peak memory. Nothing is asserted: machines differ.
 """
 
 import argparse

@@ -6,7 +6,8 @@
   tests/errors/CODE.pipe            → CODE.txt   `pipec check`, which must report that code
   tests/golden/c/X.pipe, X.input    → X.c, and X.out: every file and topic a run writes
 
-With --update the expected files are rewritten, the difference is printed, and the run fails: read it, then run again.
+With --update the expected files are rewritten, the difference is printed, and the run fails:
+read it, then run again.
 """
 
 import argparse

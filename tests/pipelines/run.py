@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The compiled pipelines end to end, embedded: real data against SQL, crashes and restarts against a straight run."""
+"""The compiled pipelines end to end, embedded: real data against SQL, crashes against a straight run."""
 
 import argparse
 import collections
@@ -44,13 +44,14 @@ def call(command, cwd, expect=0, **options):
     )
     if expect is not None and result.returncode != expect:
         raise Failure(
-            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n{result.stdout[-4000:]}"
+            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
+            f"{result.stdout[-4000:]}"
         )
     return result.stdout
 
 
 def killed_until_done(command, cwd, seed, longest):
-    """Runs the command, killing it with SIGKILL at seeded moments, until it ends by itself. The number of kills."""
+    """Runs the command, killed at seeded moments, until it ends by itself. The number of kills."""
     moments = random.Random(seed)
     kills = 0
     for _ in range(200):
@@ -72,7 +73,8 @@ def killed_until_done(command, cwd, seed, longest):
             continue
         if process.returncode != 0:
             raise Failure(
-                f"after {kills} kills: exit {process.returncode}\n{error.decode(errors='replace')[-4000:]}"
+                f"after {kills} kills: exit {process.returncode}\n"
+                f"{error.decode(errors='replace')[-4000:]}"
             )
         return kills
     raise Failure("never ended")
@@ -102,7 +104,8 @@ def expect_equal(expected, actual, what):
         missing, extra = rows - actual[name], actual[name] - rows
         if missing or extra:
             raise Failure(
-                f"{what}: {name}: {sum(missing.values())} rows missing, {sum(extra.values())} unexpected; first: "
+                f"{what}: {name}: {sum(missing.values())} rows missing, "
+                f"{sum(extra.values())} unexpected; first: "
                 f"{next(iter(missing or extra))}"
             )
 
@@ -204,7 +207,7 @@ def clickstream_state_lost(build, scratch):
 
 
 def clickstream_topic_files(build, scratch):
-    """Traffic written to files and read from there gives what traffic in the run gives, once the windows close."""
+    """Traffic written to files and read from there gives what traffic in the run gives."""
     call(
         [
             build / "clickstream",

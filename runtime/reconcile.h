@@ -1,0 +1,136 @@
+/*
+ * reconcile.h: the inside of `NAME reconcile` (docs/decisions/0005-reconcile.md).
+ *
+ *   reconcile.c         the command: opens the directory read-only, in order: layers, verdict
+ *   reconcile_layers.c  what is compared: one layer an input topic, exchange and sink
+ *   reconcile_rerun.c   expected rows: every task again, from its first offset to the committed one
+ *   reconcile_actual.c  actual rows: committed topics, and files up to the committed length
+ *   reconcile_checks.c  equations: counters, the ledger against the counters
+ *   reconcile_report.c  the table, the first differing rows; or one JSON object
+ *
+ * Rows are compared as multisets of hashes; the bytes of the few that differ are found by a second pass over
+ * the same rows, in which every row is looked up among the differences.
+ */
+#ifndef PIPE_RECONCILE_H
+#define PIPE_RECONCILE_H
+
+#include "engine.h"
+#include "ledger.h"
+#include "multiset.h"
+
+#define RECONCILE_SHOWN 3 /* rows shown of each kind and part */
+
+/* The rows of a layer that have the same label: dead letters by reason, late rows by window. */
+struct reconcile_part {
+    char label[96]; /* "": the layer has no labels */
+    struct pipe_multiset rows;
+    struct pipe_comparison *comparison; /* NULL until compared */
+    uint32_t shown_missing, shown_unexpected;
+};
+
+enum reconcile_kind { RECONCILE_RAW, RECONCILE_EXCHANGE, RECONCILE_SINK };
+struct reconcile_layer {
+    enum reconcile_kind kind;
+    uint32_t index;   /* of the source, exchange or sink in the plan */
+    const char *name; /* borrowed from the plan */
+    char place[320];  /* "topic events.clean", "file run/x/tables/y.jsonl" */
+    int32_t topic;    /* in the log; -1: a file */
+    const char *label_column; /* NULL: no labels */
+    struct reconcile_part **parts;
+    uint32_t part_count;
+    struct pipe_spill corrections; /* of expected rows that need not be there: see rerun */
+    bool has_corrections;
+    bool merges;       /* partials whose number depends on the commits: compared when merged */
+    char trouble[600]; /* why it is not equal, beside rows; "": nothing */
+};
+
+/* A row that differs, in words. */
+struct reconcile_row {
+    uint32_t layer, part;
+    bool missing;
+    char *where, *text; /* owned; text is JSON */
+};
+
+struct reconcile_check {
+    char group[16]; /* "ledger", "counters", "conservation", "positions" */
+    char left_text[200], right_text[200];
+    int64_t left, right;
+    bool at_most; /* left <= right */
+    bool shown;   /* also if it holds */
+};
+
+/* Markers: the last by (exchange partition, upstream task), re-executed and actual. */
+struct reconcile_options {
+    struct pipe_run_options run; /* first: --path, --max-record, --schema-ids, --progress */
+    const char *dir, *ledger, *ledger_out;
+    bool json;
+};
+
+struct reconcile {
+    const struct pipe_plan *plan;
+    const struct reconcile_options *options;
+    struct pipe_engine *engine;
+    struct pipe_log_ops ops; /* of the log, with append replaced */
+    struct pipe_spill_store spills;
+    struct pipe_spill emissions; /* of windows with corrections: (window, revision) */
+    struct reconcile_layer *layers;
+    uint32_t layer_count;
+    int32_t *layer_of_topic, *layer_of_sink; /* by topic, by sink; -1: none */
+    struct reconcile_check *checks;
+    uint32_t check_count;
+    struct reconcile_row *rows;
+    uint32_t row_count;
+    struct engine_committed *committed; /* by task */
+    bool *has_committed;
+    struct pipe_counters *counters; /* committed, by task and stream */
+    struct pipe_ledger_totals *ledger_totals; /* by source */
+    bool *has_ledger;
+    bool outputs_discarded, injected;
+    bool finding;      /* the second pass */
+    bool settling;     /* rows that come out now are corrections */
+    struct engine_task *task; /* that runs */
+    struct reconcile_window *windows; /* stack of windows whose rows are being made */
+    uint32_t window_depth, window_capacity;
+    uint64_t work_done, work_total; /* records, for progress */
+    int64_t last_report_us;
+    const char *doing;
+};
+
+/* reconcile.c */
+bool reconcile_fail(struct reconcile *r, int exit_code, const char *format, ...) PIPE_PRINTF(3, 4);
+void reconcile_progress(struct reconcile *r, uint64_t records);
+
+/* reconcile_layers.c */
+bool reconcile_make_layers(struct reconcile *r);
+void reconcile_free_layers(struct reconcile *r);
+struct reconcile_part *reconcile_part_of(struct reconcile *r, struct reconcile_layer *layer,
+                                         struct pipe_str value);
+void reconcile_add(struct reconcile *r, struct reconcile_layer *layer, enum pipe_multiset_side side,
+                   int64_t place, struct pipe_str key, struct pipe_str value);
+bool reconcile_compare(struct reconcile *r);
+bool reconcile_layer_equal(const struct reconcile_layer *layer);
+/* In the second pass: keeps the row if it is one that is looked for. Returns whether `where` (made by the caller) was
+ * taken. */
+bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool missing,
+                     int64_t place, struct pipe_str key, struct pipe_str value, const char *where);
+
+/* reconcile_rerun.c */
+bool reconcile_rerun(struct reconcile *r);
+
+/* reconcile_actual.c */
+bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer);
+bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer);
+
+/* reconcile_checks.c */
+void reconcile_check(struct reconcile *r, const char *group, int64_t left, const char *left_text,
+                     int64_t right, const char *right_text, bool at_most);
+bool reconcile_check_holds(const struct reconcile_check *check);
+void reconcile_check_task(struct reconcile *r, struct engine_task *task);
+bool reconcile_check_totals(struct reconcile *r);
+
+/* reconcile_report.c */
+bool reconcile_report(struct reconcile *r, FILE *to); /* the verdict */
+
+int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv);
+
+#endif
