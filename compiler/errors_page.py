@@ -47,8 +47,9 @@ def main():
     page = [
         "# Messages",
         "",
-        "Every message of `pipec` has a code. `pipec help CODE` prints its entry. This page is made",
-        "from `compiler/codes.def` and `tests/errors/` by `make docs`; the tests compile each example.",
+        "Every message of `pipec` has a code; `pipec help CODE` prints its entry. This page is",
+        "made from `compiler/codes.def` and `tests/errors/` by `make docs`; the tests compile each",
+        "example.",
         "",
     ]
     for prefix, title in GROUPS:

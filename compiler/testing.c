@@ -240,7 +240,8 @@ static int report_all(struct program *program, const struct options *options, te
     for (size_t i = 0; i < runs->count; i++) {
         struct test_run *run = &runs->items[i];
         size_t rows = 0;
-        test_report(program, run, stdout, options->json_diagnostics);
+        test_report(program, run, options->json_diagnostics ? stderr : stdout,
+                    options->json_diagnostics);
         failed += run->failed;
         for (size_t e = 0; e < run->expects.count; e++)
             rows += run->expects.items[e].expected.count;

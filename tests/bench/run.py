@@ -84,7 +84,8 @@ def main():
                 )
                 best = used if best is None or used < best else best
             print(
-                f"{name:<10} {options.events / best[0]:>12,.0f} events per CPU second   {best[0]:.2f} CPU s   "
+                f"{name:<10} {options.events / best[0]:>12,.0f} events per CPU second   "
+                f"{best[0]:.2f} CPU s   "
                 f"peak {best[1] / 1024:.0f} MiB"
             )
         print((scratch / "stderr.txt").read_text())

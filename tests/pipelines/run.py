@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The compiled pipelines end to end, embedded: real data against SQL, crashes against a straight run."""
+"""The compiled pipelines end to end, embedded: against SQL, and crashes against a straight run."""
 
 import argparse
 import collections
