@@ -157,12 +157,13 @@ static void emit_state_functions(struct emitter *e, const struct stream *stream,
 
 /* ---- update ---- */
 
-/* A value as the text that an aggregate keeps: texts as they are, the rest in the state's encoding.
- */
+/* A value as the text that an aggregate keeps: texts as they are, the rest in state encoding. */
 static const char *encoded(struct emitter *e, const struct type *type, const char *code)
 {
     if (type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES)
         return code;
+    if (type_is_float(type)) /* -0 and 0 are one value */
+        code = arena_printf(e->arena, "(%s) + 0", code);
     emit(e, 1, "task->text.size = 0;");
     emit(e, 1, "pipe_value_save(&%s, (%s[]){%s}, &task->text);", type_descriptor(e, type),
          c_type(e, type), code);

@@ -80,16 +80,25 @@ static void emit_source_table(struct emitter *e)
 
 /* ---- streams ---- */
 
+/* What the stream reads, or who feeds it, as an initialiser. */
 static const char *stream_inputs(struct emitter *e, const struct stream *stream)
 {
-    const char *list = "";
-    for (size_t i = 0; i < stream->input_count; i++)
-        list =
-            arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "", stream->inputs[i]->name.text);
-    for (size_t i = 0; i < stream->feeders.count; i++)
-        list = arena_printf(e->arena, "%s%s%s", list, i > 0 ? ", " : "",
-                            stream->feeders.items[i]->name.text);
-    return list;
+    struct stream *const *inputs = stream->inputs;
+    size_t count = stream->input_count;
+    if (stream->kind != STREAM_NORMAL) {
+        inputs = stream->feeders.items;
+        count = stream->feeders.count;
+    }
+    if (count == 0)
+        return "";
+    struct text list = {0};
+    for (size_t i = 0; i < count; i++)
+        text_printf(&list, "%s%s", i > 0 ? ", " : "",
+                    e->streams[stream_plan_of(e->program, inputs[i])->index].index);
+    const char *text = arena_printf(
+        e->arena, ", .inputs = (const uint32_t[]){%s}, .input_count = %zu", list.data, count);
+    text_free(&list);
+    return text;
 }
 
 static const char *stream_features(struct emitter *e, const struct stream *stream)
@@ -118,9 +127,9 @@ static void emit_stream_table(struct emitter *e)
     emit(e, 0, "static const struct pipe_stream_def streams[] = {");
     for (size_t i = 0; i < e->program->streams.count; i++) {
         const struct stream *stream = e->program->streams.items[i];
-        emit(e, 1, "[%s] = {.name = %s, .kind = PIPE_STREAM_%s, .inputs = %s%s},",
-             e->streams[i].index, c_string_z(e, stream->name.text), kinds[stream->kind],
-             c_string_z(e, stream_inputs(e, stream)), stream_features(e, stream));
+        emit(e, 1, "[%s] = {.name = %s, .kind = PIPE_STREAM_%s%s%s},", e->streams[i].index,
+             c_string_z(e, stream->name.text), kinds[stream->kind], stream_inputs(e, stream),
+             stream_features(e, stream));
     }
     emit(e, 0, "};\n");
 }

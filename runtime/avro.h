@@ -28,8 +28,9 @@ struct pipe_reader {
 static inline void pipe_reader_init(struct pipe_reader *r, const void *bytes, size_t size_bytes,
                                     struct pipe_arena *arena)
 {
+    const uint8_t *end = bytes != NULL ? (const uint8_t *)bytes + size_bytes : NULL;
     *r = (struct pipe_reader){(const uint8_t *)bytes,
-                              (const uint8_t *)bytes + size_bytes,
+                              end,
                               arena,
                               NULL,
                               NULL,

@@ -132,16 +132,59 @@ static uint64_t sum(const struct pipe_counters *counters, const int terms[TERMS_
     return total;
 }
 
+/* ---- Between streams: what leaves one arrives at its readers ---- */
+
+/* Rows that a stream sends to what it feeds, and what the sum is called. */
+static uint64_t sent_to(const struct pipe_stream_def *stream, const struct pipe_counters *from)
+{
+    switch (stream->kind) {
+    case PIPE_STREAM_LATE:
+        return from->late;
+    case PIPE_STREAM_REJECTS:
+        return from->source_rejected + from->rejected + from->select_rejected + from->too_old;
+    default:
+        return from->out;
+    }
+}
+
+/* `in` = what its inputs sent. Not for diverted rows, which are counted for all targets together,
+ * nor for rejects of windows, which are counted in (record, window) pairs. */
+static bool link_equation(const struct pipe_plan *plan, const struct pipe_counters *totals,
+                          uint32_t index, struct pipe_equation *equation)
+{
+    static const char *const words[] = {"", "out", "rejected rows", "late", ""};
+    const struct pipe_stream_def *stream = &plan->streams[index];
+    if (stream->kind == PIPE_STREAM_SOURCE || stream->kind == PIPE_STREAM_DIVERTED)
+        return false;
+    *equation = (struct pipe_equation){.stream = stream->name, .left = totals[index].in};
+    snprintf(equation->left_text, sizeof equation->left_text, "in");
+    size_t used = (size_t)snprintf(equation->right_text, sizeof equation->right_text, "%s of",
+                                   words[stream->kind]);
+    for (uint32_t i = 0; i < stream->input_count; i++) {
+        uint32_t input = stream->inputs[i];
+        if (stream->kind == PIPE_STREAM_REJECTS && totals[input].window_rejected > 0)
+            return false;
+        equation->right += sent_to(stream, &totals[input]);
+        if (used < sizeof equation->right_text)
+            used +=
+                (size_t)snprintf(equation->right_text + used, sizeof equation->right_text - used,
+                                 "%s %s", i > 0 ? " +" : "", plan->streams[input].name);
+    }
+    return true;
+}
+
 struct pipe_equation *counters_equations(const struct pipe_plan *plan,
                                          const struct pipe_counters *totals, bool drained,
                                          uint32_t *count)
 {
     size_t rule_count = sizeof rules / sizeof rules[0];
     struct pipe_equation *equations =
-        pipe_calloc(plan->stream_count * rule_count + 1, sizeof *equations);
+        pipe_calloc(plan->stream_count * (rule_count + 1) + 1, sizeof *equations);
     *count = 0;
     for (uint32_t s = 0; s < plan->stream_count; s++) {
         const struct pipe_stream_def *stream = &plan->streams[s];
+        if (link_equation(plan, totals, s, &equations[*count]))
+            (*count)++;
         for (size_t r = 0; r < rule_count; r++) {
             if (!rules[r].holds(plan, stream))
                 continue;

@@ -1,6 +1,7 @@
 /*
  * engine.c: the life of a run: open, one loop over all tasks, close.
  */
+#define BATCH_RECORDS 1024u
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 
 #include "engine.h"
 
-#define BATCH_RECORDS 1024u
 #define FEED_RECORDS 4096u /* a round and source */
 #define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
@@ -265,6 +265,7 @@ static uint64_t pending_bytes(const struct pipe_engine *engine)
 static bool run_round(struct pipe_engine *engine, bool *worked)
 {
     uint64_t limit = (uint64_t)engine->options->commit_bytes;
+    uint32_t batch = engine->options->batch_records;
     engine->wall_ms = engine_wall_ms();
     for (uint32_t i = 0; i < engine->plan->source_count; i++) {
         if (engine->sources[i].feeder != NULL && !feed(engine, &engine->sources[i], worked))
@@ -273,7 +274,7 @@ static bool run_round(struct pipe_engine *engine, bool *worked)
     for (uint32_t t = 0; t < engine->task_count; t++) {
         if (pending_bytes(engine) >= limit && !engine_commit(engine))
             return false;
-        switch (task_run(&engine->tasks[t], BATCH_RECORDS)) {
+        switch (task_run(&engine->tasks[t], batch > 0 ? batch : BATCH_RECORDS)) {
         case TASK_WORKED:
             *worked = true;
             break;

@@ -64,6 +64,7 @@ struct pipe_run_options {
         has_start; /* given; else those of the run directory count */
     int64_t commit_ms, commit_bytes;
     uint32_t max_record_bytes;
+    uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
     const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
     const struct pipe_hooks *hooks; /* NULL but in tests */
@@ -251,6 +252,7 @@ struct pipe_engine {
     bool finished_before; /* all inputs were at their ends at the start */
     bool commit_unknown;  /* a commit failed: it may have happened or not */
     const char *dir;      /* the run directory */
+    bool reconciles;      /* reads what was committed, and commits nothing */
     bool temporary;       /* made for this run: removed at the end */
     bool endless;         /* a source without end: only a signal stops the run */
     bool trickles;        /* a source that delivers in its own time: commits wait for their turn */

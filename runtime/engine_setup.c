@@ -219,7 +219,8 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
         const char *name = log->topics[task->topic].name;
         task->name = pipe_str_of(name, strlen(name));
     }
-    make_states(task, pipe_store_hash_key(engine->store));
+    make_states(task, engine->store != NULL ? pipe_store_hash_key(engine->store)
+                                            : (struct pipe_hash_key){0});
 }
 
 static void make_tasks(struct pipe_engine *engine)

@@ -347,8 +347,8 @@ int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv)
     pipe_arena_init(&in.arena, ROW_MAX_BYTES);
     if (inject(&in)) {
         int64_t before = in.done - in.appended;
-        fprintf(stderr, "%s: %" PRId64 " rows appended to topic %s", in.path, in.appended,
-                in.source->target);
+        fprintf(stderr, "%s: %" PRId64 " row%s appended to topic %s", in.path, in.appended,
+                in.appended == 1 ? "" : "s", in.source->target);
         if (before > 0)
             fprintf(stderr, "; %" PRId64 " were there already", before);
         fputc('\n', stderr);

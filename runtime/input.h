@@ -118,6 +118,8 @@ struct pipe_feed_record {
     int32_t fault;              /* in the traffic's faults: what was done to it; -1: nothing */
     int32_t
         duplicate; /* the `duplicate` fault that sent it again; -1: it is the first of its event */
+    int64_t event_time_ms; /* in the record, before poison; PIPE_TIME_MIN: it has none */
+    const char *poison;    /* of a `poison` fault: "cut", "random", "schema", "value"; else NULL */
 };
 struct pipe_feeder_options {
     int64_t count;           /* events (faults add records); -1: without end */

@@ -360,8 +360,10 @@ static bool find_chunk(struct embedded *log, uint32_t topic, int32_t partition, 
             const char *value = rocksdb_iter_value(it, &value_size);
             *base = (int64_t)get_be((const uint8_t *)at + 9, 8);
             sound = value_size >= CHUNK_HEADER && value[0] == CHUNK_VERSION;
-            if (sound)
+            if (sound) {
                 memcpy(count, value + 4, 4);
+                sound = *base <= INT64_MAX - *count;
+            }
             *found = sound;
         }
     }

@@ -12,6 +12,7 @@
 #define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
 #define TRAFFIC_COUNT 100000
 #define RECORD_BYTES_MIN 16
+#define BATCH_RECORDS_MAX 65536
 #define RECORD_BYTES_MAX (64 << 20)
 
 /* ---- Words ---- */
@@ -279,6 +280,16 @@ static const char *take_no_output(void *options, const char *value)
     return NULL;
 }
 
+static const char *take_batch(void *context, const char *value)
+{
+    struct pipe_run_options *options = context;
+    int64_t count;
+    if (!pipe_parse_count(value, 1, BATCH_RECORDS_MAX, &count))
+        return "expected a number from 1 to 65536";
+    options->batch_records = (uint32_t)count;
+    return NULL;
+}
+
 static const char *take_commit(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
@@ -331,6 +342,7 @@ static const struct option_row run_rows[] = {
      take_until_end},
     {"--no-output", no_value, "discard what goes to sinks (for measurements)", take_no_output},
     {"--commit-interval", "D", "commit every D, for example 500ms", take_commit},
+    {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", take_max_record},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
     {"--schema-ids", "FILE", "lines `ID CONTRACT VERSION` for values that name a schema id",

@@ -280,7 +280,9 @@ struct pipe_stream_def {
     enum pipe_stream_kind kind;
     bool has_filters, has_unnest, has_select, has_dedup, has_window,
         has_exchange;   /* which equations hold */
-    const char *inputs; /* "clean" or "a, b", for tables */
+    /* Indexes in pipe_plan.streams: what it reads; of side streams, who sends rows to it. */
+    const uint32_t *inputs;
+    uint32_t input_count;
 };
 
 /* traffic.c */
@@ -401,6 +403,10 @@ struct pipe_task {
     bool replaying;   /* outputs are discarded */
     bool discards;    /* they go nowhere in this run (--no-output) */
     struct pipe_engine *engine;
+    /* NULL but in reconcile: told of every window row before it is made, and of NULL when it has
+     * gone where it goes. */
+    void (*watch_window)(struct pipe_task *task, const struct pipe_state_def *def,
+                         const struct pipe_window_row *row);
 };
 
 /* Decodes record->payload into `row` by the task's source (frame, contract version, JSON, CSV, …).

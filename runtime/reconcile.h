@@ -39,8 +39,8 @@ struct reconcile_layer {
     struct reconcile_part **parts;
     uint32_t part_count;
     struct pipe_spill corrections; /* of expected rows that need not be there: see rerun */
-    bool has_corrections;
     bool merges;       /* partials whose number depends on the commits: compared when merged */
+    uint64_t injected; /* raw: records that `inject` put there, beside those of the ledger */
     char trouble[600]; /* why it is not equal, beside rows; "": nothing */
 };
 
@@ -59,7 +59,6 @@ struct reconcile_check {
     bool shown;   /* also if it holds */
 };
 
-/* Markers: the last by (exchange partition, upstream task), re-executed and actual. */
 struct reconcile_options {
     struct pipe_run_options run; /* first: --path, --max-record, --schema-ids, --progress */
     const char *dir, *ledger, *ledger_out;
@@ -83,9 +82,12 @@ struct reconcile {
     struct engine_committed *committed; /* by task */
     bool *has_committed;
     struct pipe_counters *counters; /* committed, by task and stream */
-    struct pipe_ledger_totals *ledger_totals; /* by source */
-    bool *has_ledger;
-    bool outputs_discarded, injected;
+    struct pipe_ledger_head *heads;           /* by source */
+    struct pipe_ledger_totals *ledger_totals; /* by source: of the records that were read */
+    bool *has_ledger;                         /* by source */
+    int32_t given_source;                     /* whose ledger --ledger is; -1: none */
+    bool ledger_begun;                        /* --ledger-out has something in it */
+    bool outputs_discarded;
     bool finding;      /* the second pass */
     bool settling;     /* rows that come out now are corrections */
     struct engine_task *task; /* that runs */
@@ -117,7 +119,7 @@ bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool mi
 /* reconcile_rerun.c */
 bool reconcile_rerun(struct reconcile *r);
 
-/* reconcile_actual.c */
+/* reconcile_actual.c, reconcile_raw.c */
 bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer);
 bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer);
 

@@ -75,12 +75,12 @@ static enum task_result run_file(struct engine_task *task, uint32_t max_records)
     case PIPE_INPUT_WAIT:
         return TASK_IDLE;
     case PIPE_INPUT_END:
-        if (task->task.replaying)
+        if (task->task.replaying || engine->reconciles)
             return TASK_IDLE;
         return watermark_end_of_input(task) && !engine->failed ? TASK_WORKED : TASK_FAILED;
     case PIPE_INPUT_FAILED:
         /* What stands before the fault is sound: it is committed before the program stops. */
-        if (!task->task.replaying && engine_has_pending(engine) && !engine_commit(engine))
+        if (!task->task.replaying && !engine->reconciles && engine_has_pending(engine) && !engine_commit(engine))
             return TASK_FAILED;
         break;
     }

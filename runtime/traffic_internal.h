@@ -79,6 +79,8 @@ struct pipe_feeder {
     uint8_t *template_row, *row;
     struct pipe_arena setup, scratch;
     struct pipe_buf key, value;
+    int64_t event_time_ms; /* of the row in hand */
+    const char *poison;    /* what was done to it */
 };
 
 static inline uint64_t traffic_draw(const struct pipe_feeder *feeder, uint64_t of, uint64_t purpose)

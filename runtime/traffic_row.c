@@ -189,6 +189,20 @@ static void fill_row(struct pipe_feeder *feeder, const struct sending *sending)
         set_value(feeder, &feeder->fault_values[sending->fault], 0);
 }
 
+/* As the row has it, whatever a fault put there. */
+static int64_t event_time_ms(const struct pipe_feeder *feeder)
+{
+    uint32_t index = feeder->def->event_time_column;
+    if (index == UINT32_MAX)
+        return PIPE_TIME_MIN;
+    const struct pipe_column *column = &feeder->source->row->columns[index];
+    if (column->null_offset != PIPE_NOT_NULL &&
+        *(const bool *)(feeder->row + column->null_offset))
+        return PIPE_TIME_MIN;
+    int64_t time = *(const int64_t *)(feeder->row + column->offset);
+    return column->type->kind == PIPE_TIMESTAMP_US ? pipe_floor_div(time, 1000) : time;
+}
+
 /* ---- Poison ---- */
 
 /* In a container file a record has no length of its own: bytes that end early would take the file's
@@ -213,6 +227,7 @@ static void poison_row(struct pipe_feeder *feeder)
 {
     const struct target *target = &feeder->poisoned;
     void *to = feeder->row + target->offset;
+    feeder->poison = "value";
     set_null(feeder, target, false);
     switch (target->column->type->kind) {
     case PIPE_STRING:
@@ -254,6 +269,7 @@ static void poison_csv(struct pipe_feeder *feeder, uint64_t event, bool cut, uin
     while (cut && size < feeder->value.size && text[size] != '"')
         size++;
     if (size == 0) {
+        feeder->poison = "random";
         random_bytes(feeder, event, (size_t)traffic_uniform(hash, 1, POISON_BYTES_MAX));
         pipe_buf_add_byte(&feeder->value, '"');
         return;
@@ -272,6 +288,7 @@ static void poison_bytes(struct pipe_feeder *feeder, uint64_t event)
     uint64_t hash = traffic_draw(feeder, event, DRAW_POISON_SIZE);
     int64_t kind = traffic_uniform(traffic_draw(feeder, event, DRAW_POISON), 0,
                                    format == PIPE_FORMAT_AVRO ? 2 : 1);
+    feeder->poison = kind == 0 && can_cut ? "cut" : kind == 2 ? "schema" : "random";
     if (format == PIPE_FORMAT_CSV) {
         poison_csv(feeder, event, kind == 0, hash);
     } else if (kind == 0 && can_cut) {
@@ -313,6 +330,8 @@ void traffic_encode(struct pipe_feeder *feeder, const struct sending *sending,
     pipe_arena_reset(&feeder->scratch);
     fill_row(feeder, sending);
     add_key(feeder, sending, out);
+    out->event_time_ms = event_time_ms(feeder);
+    feeder->poison = NULL;
     if (poisoned && container && feeder->poisoned.column != NULL)
         poison_row(feeder);
     else if (poisoned && container)
@@ -320,6 +339,7 @@ void traffic_encode(struct pipe_feeder *feeder, const struct sending *sending,
     pipe_record_encode(feeder->source, feeder->row, &feeder->value);
     if (poisoned && !container)
         poison_bytes(feeder, sending->event);
+    out->poison = feeder->poison;
     out->value = pipe_str_of(feeder->value.size > 0 ? (const char *)feeder->value.data : "",
                              feeder->value.size);
 }

@@ -113,7 +113,12 @@ static bool emit(struct pipe_task *task, struct pipe_window *st, struct window_e
         .kafka_time_ms = task->kafka_time_ms,
         .watermark = window_forgotten(st),
     };
-    return st->def->emit_row(task, &row);
+    if (PIPE_LIKELY(task->watch_window == NULL))
+        return st->def->emit_row(task, &row);
+    task->watch_window(task, st->def, &row);
+    bool sent = st->def->emit_row(task, &row);
+    task->watch_window(task, st->def, NULL);
+    return sent;
 }
 
 /* The window is over for good: its last row was sent or rejected. */

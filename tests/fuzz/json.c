@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t left = (size_t)(data + size - at);
     uint8_t *bytes = fuzz_copy(at, left);
     struct pipe_str text = pipe_str_of(bytes, left);
-    const struct pipe_row_type *type = choice == 1 ? &rows_type_2 : &Event_type;
+    const struct pipe_row_type *type = choice == 1 ? ROWS_TYPE : EVENT_TYPE;
     struct pipe_arena arena;
     struct pipe_error error = {0};
     pipe_arena_init(&arena, ROW_ARENA_BYTES);

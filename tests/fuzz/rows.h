@@ -7,6 +7,10 @@
 
 #define ROW_ARENA_BYTES (64u << 20)
 
+/* The rows of the sample: of the contract, and of the CSV source. */
+#define EVENT_TYPE (contract_event.row)
+#define ROWS_TYPE (sources[1].row)
+
 static inline void check_error(const struct pipe_error *error)
 {
     FUZZ_CHECK(error->detail[0] != '\0');

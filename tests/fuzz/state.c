@@ -188,16 +188,17 @@ static void load_key(const uint8_t *bytes, size_t size)
     enum { COUNT = sizeof columns / sizeof *columns };
     struct pipe_arena arena;
     struct pipe_buf again = {0};
-    struct rows row = {0};
+    void *row = pipe_calloc(1, ROWS_TYPE->size_bytes);
     uint8_t *copy = fuzz_copy(bytes, size);
     const uint8_t *at = copy;
     pipe_arena_init(&arena, ROW_ARENA_BYTES);
-    if (pipe_key_read_columns(&at, copy + size, &arena, &rows_type_2, &row, columns, COUNT)) {
-        pipe_key_add_columns(&again, &rows_type_2, &row, columns, COUNT);
+    if (pipe_key_read_columns(&at, copy + size, &arena, ROWS_TYPE, row, columns, COUNT)) {
+        pipe_key_add_columns(&again, ROWS_TYPE, row, columns, COUNT);
         FUZZ_CHECK(again.size == (size_t)(at - copy) && memcmp(again.data, copy, again.size) == 0);
     }
     pipe_buf_free(&again);
     pipe_arena_free(&arena);
+    free(row);
     free(copy);
 }
 
@@ -242,10 +243,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         merge_partials(states_of_rows[STATE_hourly], at, end);
         break;
     case 4:
-        load_row(&Event_type, at, (size_t)(end - at));
+        load_row(EVENT_TYPE, at, (size_t)(end - at));
         break;
     case 5:
-        load_row(&rows_type_2, at, (size_t)(end - at));
+        load_row(ROWS_TYPE, at, (size_t)(end - at));
         break;
     case 6:
         load_key(at, (size_t)(end - at));

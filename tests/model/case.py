@@ -31,10 +31,11 @@ class Case:
     def __init__(self, directory, build):
         self.directory, self.build = Path(directory).resolve(), Path(build).resolve()
         self.paths = json.loads((self.directory / "paths.json").read_text())
+        self.kills = 0
 
     def compile(self):
         pipec = self.build / "pipec"
-        environment = {**os.environ, "CFLAGS": "-O0 -U_FORTIFY_SOURCE", "PIPEC_HOME": str(ROOT)}
+        environment = {**os.environ, "CFLAGS": "-O0 -U_FORTIFY_SOURCE"}
         call([pipec, "build", "generated.pipe", "--out", "c", "-o", "program"], self.directory, env=environment)
         self.plan = json.loads(call([pipec, "--explain", "--format", "json", "generated.pipe"], self.directory))
         self.program = self.directory / "program"
@@ -71,10 +72,11 @@ class Case:
             process = subprocess.Popen([str(part) for part in self.command(*more)], cwd=directory, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
             try:
-                process.wait(timeout=kills.uniform(0.005, 0.12))
+                process.wait(timeout=kills.uniform(0.005, 0.15))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+                self.kills += 1
         text = call(self.command(*more), directory)
         if "NOT EQUAL" in text:
             raise Broken(f"{name}: the conservation equations do not hold\n{text}")
@@ -94,8 +96,10 @@ class Case:
         self.compile()
         self.compute()
         self.compare(self.run("straight"))
-        self.compare(self.run("often", "--commit-interval", "1ms"))
-        self.compare(self.run("killed", "--commit-interval", "1ms", kills=rng))
+        batch = str(rng.choice([1, 2, 7, 64]))
+        self.compare(self.run("often", "--commit-interval", "1ms", "--batch", batch))
+        batch = str(rng.choice([1, 3, 20]))
+        self.compare(self.run("killed", "--commit-interval", "1ms", "--batch", batch, kills=rng))
 
 
 def groups_of(plan, name):

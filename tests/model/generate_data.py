@@ -59,6 +59,7 @@ def draw_nullable(rng, kind, nullable, wild):
 # ---- Schemas ----
 
 def avro_type(kind, names):
+    """names: what the names of inner types begin with, and those that are taken."""
     base = kind.base
     simple = {"bool": "boolean", "int32": "int", "int64": "long", "float32": "float", "float64": "double", "string": "string",
               "bytes": "bytes"}
@@ -66,10 +67,10 @@ def avro_type(kind, names):
         return simple[base]
     if base == "enum":
         names.append(base)
-        return {"type": "enum", "name": f"E{len(names)}", "symbols": kind.symbols}
+        return {"type": "enum", "name": f"E{names[0]}{len(names)}", "symbols": kind.symbols}
     if base == "record":
         names.append(base)
-        return {"type": "record", "name": f"R{len(names)}",
+        return {"type": "record", "name": f"R{names[0]}{len(names)}",
                 "fields": [{"name": f.name, "type": nullable_type(avro_type(f.kind, names), f.nullable)} for f in kind.fields]}
     if base == "array":
         return {"type": "array", "items": nullable_type(avro_type(kind.element, names), kind.element_nullable)}
@@ -88,10 +89,9 @@ def nullable_type(schema, nullable):
 
 
 def schema_of(name, fields):
-    names = []
     out = []
     for field in fields:
-        entry = {"name": field.name, "type": nullable_type(avro_type(field.kind, names), field.nullable)}
+        entry = {"name": field.name, "type": nullable_type(avro_type(field.kind, [field.name]), field.nullable)}
         if field.default is not None:
             entry["default"] = None if field.nullable else field.default
         out.append(entry)

@@ -42,15 +42,16 @@ from case import Broken, Case           # noqa: E402
 
 
 def run_case(task):
-    """(seed, None or what is wrong)."""
+    """(seed, None or what is wrong, kills)."""
     seed, build, scratch, keep = task
     directory = Path(scratch) / str(seed)
     shutil.rmtree(directory, ignore_errors=True)
     try:
         generate.generate(seed, directory)
-        Case(directory, build).check(seed)
+        case = Case(directory, build)
+        case.check(seed)
         shutil.rmtree(directory)
-        return seed, None
+        return seed, None, case.kills
     except (Broken, compare.Difference) as error:
         wrong = f"{type(error).__name__}: {error}"
     except Exception:                   # a fault of the model itself is a failure too
@@ -58,12 +59,12 @@ def run_case(task):
     kept = Path(keep) / str(seed)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.move(directory, kept)
-    return seed, wrong
+    return seed, wrong, 0
 
 
 def report(seed, wrong, options):
     kept = Path(options.keep) / str(seed)
-    print(f"FAIL seed {seed}, kept in {kept}\n{wrong[:4000]}", flush=True)
+    print(f"FAIL seed {seed}, kept in {kept}\n{wrong[:1500]}", flush=True)
     (kept / "wrong.txt").write_text(wrong)
     if options.shrink and not wrong.startswith("Traceback"):
         steps = shrink.shrink(kept, options.build, seed, seconds=options.shrink)
@@ -102,14 +103,16 @@ def main():
         return check_directory(options)
     options.scratch, options.keep = str(ROOT / "build" / "model-cases"), str(ROOT / "build" / "model-failures")
     Path(options.keep).mkdir(parents=True, exist_ok=True)
-    began, passed, failed = time.monotonic(), 0, 0
+    began, passed, failed, all_kills = time.monotonic(), 0, 0, 0
     with multiprocessing.Pool(options.jobs) as pool:
-        for seed, wrong in pool.imap_unordered(run_case, seeds(options)):
+        for seed, wrong, kills in pool.imap_unordered(run_case, seeds(options)):
             passed, failed = passed + (wrong is None), failed + (wrong is not None)
+            all_kills += kills
             if wrong is not None:
                 report(seed, wrong, options)
             if (passed + failed) % 100 == 0:
-                print(f"{passed + failed} cases, {time.monotonic() - began:.0f} s", flush=True)
+                print(f"{passed + failed} cases, {all_kills} kills, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{all_kills} kills, {time.monotonic() - began:.0f} s")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

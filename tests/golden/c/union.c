@@ -384,6 +384,7 @@ static bool record_both(struct pipe_task *task, struct pipe_record *record)
         pipe_fatal(task, "%s: a row of the exchange is damaged", "both");
         return false;
     }
+    record->payload = pipe_exchange_payload(at, end);
     pipe_new_row(task);
     keep_both(task, record, &row);
     return true;

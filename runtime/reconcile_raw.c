@@ -1,0 +1,314 @@
+/*
+ * reconcile_raw.c: the input of a source against the ledger: what the generator must have sent up to
+ * the committed position, made again, against what is in the topic or the files. Without a ledger the
+ * input is the truth, and is only read through.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "reconcile.h"
+
+#define BATCH_RECORDS 1024u
+
+struct raw {
+    struct reconcile *r;
+    struct reconcile_layer *layer;
+    const struct pipe_ledger_head *head; /* NULL: no ledger */
+    uint32_t partitions;
+    uint64_t *sent;     /* records so far, by partition */
+    struct pipe_hash *chains[2]; /* by partition: of all records in order; expected, actual */
+    bool timed; /* times are part of records: topics */
+    FILE *given, *made; /* ledgers: to compare, to write */
+};
+
+/* What is hashed with key and value. */
+static int64_t place_of(const struct raw *raw, int32_t partition, int64_t kafka_time_ms)
+{
+    uint64_t place = (uint64_t)(partition + 1) * 0x9e3779b97f4a7c15u;
+    return (int64_t)(place + (raw->timed ? (uint64_t)kafka_time_ms : 0));
+}
+
+static void chain(struct pipe_hash *chain, int64_t place, struct pipe_str key,
+                  struct pipe_str value)
+{
+    struct pipe_hash pair[2] = {*chain, pipe_row_hash(place, key, value)};
+    pipe_hash128(pair, sizeof pair, 0, chain->word);
+}
+
+/* ---- The ledger ---- */
+
+static bool read_line(FILE *file, struct pipe_buf *line)
+{
+    int byte;
+    line->size = 0;
+    while ((byte = fgetc(file)) != EOF && byte != '\n' && line->size < (1u << 20))
+        pipe_buf_add_byte(line, (uint8_t)byte);
+    return line->size > 0 || byte == '\n';
+}
+
+/* The line that was made is in `line`; it is written, or compared with the next of the file. */
+static bool ledger_line(struct raw *raw, const struct pipe_buf *line, struct pipe_buf *scratch,
+                        uint64_t number)
+{
+    struct reconcile *r = raw->r;
+    if (raw->made != NULL && fwrite(line->data, 1, line->size, raw->made) != line->size)
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
+                              r->options->ledger_out, strerror(errno));
+    if (raw->given == NULL)
+        return true;
+    bool there = read_line(raw->given, scratch);
+    if (there && scratch->size + 1 == line->size &&
+        memcmp(scratch->data, line->data, scratch->size) == 0)
+        return true;
+    if (raw->layer->trouble[0] == '\0')
+        snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
+                 "%.200s, line %" PRIu64 ": %.150s", r->options->ledger, number,
+                 there ? "not what the generator sends" : "the ledger ends early");
+    fclose(raw->given);
+    raw->given = NULL;
+    return true;
+}
+
+static bool write_ledger_head(struct raw *raw, struct pipe_buf *line, struct pipe_buf *scratch)
+{
+    line->size = 0;
+    pipe_ledger_put_head(line, raw->r->plan, raw->head);
+    return ledger_line(raw, line, scratch, 1);
+}
+
+/* One record as the generator sends it. */
+static void expect(struct raw *raw, const struct pipe_feed_record *record, uint64_t number)
+{
+    struct reconcile *r = raw->r;
+    uint32_t partition = (uint32_t)record->partition;
+    int64_t place = place_of(raw, record->partition, record->kafka_time_ms);
+    char where[200];
+    if (r->finding) {
+        snprintf(where, sizeof where, "record %" PRIu64 " of the ledger, partition %" PRIu32,
+                 number, partition);
+        reconcile_wants(r, raw->layer, true, place, record->key, record->value, where);
+        return;
+    }
+    const struct engine_source *source = &r->engine->sources[raw->layer->index];
+    const struct pipe_traffic_def *traffic = &r->plan->traffics[raw->head->traffic];
+    const struct engine_committed *c = &r->committed[source->first_task + partition];
+    if ((int64_t)raw->sent[partition]++ < c->position.offset)
+        pipe_ledger_count(&r->ledger_totals[raw->layer->index], traffic, source->def, record);
+    chain(&raw->chains[0][partition], place, record->key, record->value);
+    reconcile_add(r, raw->layer, PIPE_REQUIRED, place, record->key, record->value);
+}
+
+static bool regenerate(struct raw *raw)
+{
+    struct reconcile *r = raw->r;
+    const struct pipe_traffic_def *traffic = &r->plan->traffics[raw->head->traffic];
+    struct pipe_buf line = {0}, scratch = {0};
+    struct pipe_feed_record record;
+    char error[512];
+    struct pipe_feeder *feeder =
+        pipe_feeder_open(r->plan, raw->head->traffic, raw->partitions, &raw->head->options, error,
+                         sizeof error);
+    if (feeder == NULL)
+        return reconcile_fail(r, PIPE_EXIT_DATA, "traffic %s: %s", traffic->name, error);
+    bool ok = write_ledger_head(raw, &line, &scratch);
+    for (uint64_t n = 0; ok && n < raw->head->position && !engine_stop_requested; n++) {
+        ok = pipe_feeder_next(feeder, &record);
+        if (!ok) {
+            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
+                     "the generator ends after %" PRIu64 " records, but %" PRIu64 " were sent", n,
+                     raw->head->position);
+            ok = true;
+            break;
+        }
+        expect(raw, &record, n);
+        if (raw->made != NULL || raw->given != NULL) {
+            line.size = 0;
+            pipe_ledger_put_record(&line, traffic, &r->plan->sources[traffic->source], n, &record);
+            ok = ledger_line(raw, &line, &scratch, n + 2);
+        }
+        reconcile_progress(r, 1);
+    }
+    pipe_feeder_close(feeder);
+    pipe_buf_free(&line);
+    pipe_buf_free(&scratch);
+    return ok;
+}
+
+/* ---- What is there ---- */
+
+static void take(struct raw *raw, const struct pipe_record *record)
+{
+    struct reconcile *r = raw->r;
+    int64_t place = place_of(raw, record->partition, record->kafka_time_ms);
+    char where[400];
+    if (r->finding) {
+        snprintf(where, sizeof where, "%.*s, partition %d, offset %" PRId64,
+                 (int)(record->topic.size < 300 ? record->topic.size : 300), record->topic.data,
+                 record->partition, record->offset);
+        reconcile_wants(r, raw->layer, false, place, record->key, record->payload, where);
+        return;
+    }
+    chain(&raw->chains[1][record->partition], place, record->key, record->payload);
+    if (raw->head == NULL)
+        reconcile_add(r, raw->layer, PIPE_REQUIRED, place, record->key, record->payload);
+    reconcile_add(r, raw->layer, PIPE_ACTUAL, place, record->key, record->payload);
+}
+
+static bool read_topic(struct raw *raw, int32_t partition)
+{
+    struct pipe_log *log = raw->r->engine->log;
+    const struct pipe_log_topic *topic = &log->topics[raw->layer->topic];
+    struct pipe_record constant = {.partition = partition,
+                                   .topic = pipe_str_of(topic->name, strlen(topic->name))};
+    struct pipe_record *records;
+    uint32_t count;
+    enum pipe_log_state state;
+    struct pipe_log_reader *reader =
+        log->ops->reader(log, (uint32_t)raw->layer->topic, partition, 0, &constant);
+    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS &&
+           !engine_stop_requested) {
+        for (uint32_t i = 0; i < count; i++)
+            take(raw, &records[i]);
+        reconcile_progress(raw->r, count);
+    }
+    log->ops->reader_close(reader);
+    if (state == PIPE_LOG_FAILED && raw->layer->trouble[0] == '\0')
+        snprintf(raw->layer->trouble, sizeof raw->layer->trouble, "%.500s", log->error);
+    return true;
+}
+
+static bool read_file(struct raw *raw, int32_t partition)
+{
+    struct reconcile *r = raw->r;
+    const struct engine_source *source = &r->engine->sources[raw->layer->index];
+    struct pipe_record *records;
+    uint32_t count;
+    char error[512];
+    struct pipe_input_config config = {
+        .source = source->def,
+        .source_index = raw->layer->index,
+        .partition = partition,
+        .path = source->paths[partition],
+        .length_bytes = source->lengths[partition],
+        .max_record_bytes = r->engine->options->max_record_bytes,
+        .topic = source->def->is_kafka ? source->def->target : NULL,
+    };
+    struct pipe_input *input = pipe_input_open(&config, error, sizeof error);
+    if (input == NULL)
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
+    enum pipe_input_state state;
+    while ((state = input->ops->next(input, BATCH_RECORDS, &records, &count)) ==
+               PIPE_INPUT_RECORDS &&
+           !engine_stop_requested) {
+        for (uint32_t i = 0; i < count; i++)
+            take(raw, &records[i]);
+        reconcile_progress(r, count);
+    }
+    if (state == PIPE_INPUT_FAILED && raw->layer->trouble[0] == '\0')
+        snprintf(raw->layer->trouble, sizeof raw->layer->trouble, "%.500s", input->error);
+    input->ops->close(input);
+    return true;
+}
+
+/* ---- Both ---- */
+
+static bool sum_injected(void *context, const char *name, struct pipe_str value)
+{
+    struct reconcile_layer *layer = context;
+    struct pipe_reader reader;
+    int64_t version, lines;
+    (void)name;
+    pipe_reader_init(&reader, value.data, value.size, NULL);
+    if (pipe_avro_long(&reader, &version) && pipe_avro_long(&reader, &lines) && lines > 0)
+        layer->injected += (uint64_t)lines;
+    return true;
+}
+
+static void compare_order(struct raw *raw)
+{
+    for (uint32_t p = 0; p < raw->partitions && raw->layer->trouble[0] == '\0'; p++) {
+        if (pipe_hash_order(&raw->chains[0][p], &raw->chains[1][p]) != 0)
+            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
+                     "partition %" PRIu32 " does not hold what was sent, in the order in which it was sent", p);
+    }
+}
+
+static bool run_raw(struct raw *raw)
+{
+    struct reconcile *r = raw->r;
+    const struct engine_source *source = &r->engine->sources[raw->layer->index];
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "inject/%.63s/", source->def->name);
+    raw->layer->injected = 0;
+    if (!r->engine->log->ops->list(r->engine->log, prefix, sum_injected, raw->layer))
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->engine->log->error);
+    if (raw->head != NULL && !regenerate(raw))
+        return false;
+    for (uint32_t p = 0; p < raw->partitions; p++) {
+        if (source->files ? !read_file(raw, (int32_t)p) : !read_topic(raw, (int32_t)p))
+            return false;
+    }
+    if (raw->head != NULL && raw->layer->injected == 0 && !r->finding)
+        compare_order(raw);
+    return true;
+}
+
+/* The ledger's text is made and compared in the first pass. */
+static bool open_ledgers(struct raw *raw)
+{
+    struct reconcile *r = raw->r;
+    if (raw->head == NULL || r->finding)
+        return true;
+    if (r->options->ledger != NULL && r->given_source == (int32_t)raw->layer->index) {
+        raw->given = fopen(r->options->ledger, "re");
+        if (raw->given == NULL)
+            return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", r->options->ledger,
+                                  strerror(errno));
+    }
+    if (r->options->ledger_out == NULL)
+        return true;
+    raw->made = fopen(r->options->ledger_out, r->ledger_begun ? "ae" : "we");
+    r->ledger_begun = true;
+    return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
+                                               r->options->ledger_out, strerror(errno));
+}
+
+static bool close_ledgers(struct raw *raw, bool ok)
+{
+    struct pipe_buf rest = {0};
+    if (raw->given != NULL) {
+        if (ok && read_line(raw->given, &rest) && raw->layer->trouble[0] == '\0')
+            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
+                     "%.300s has more lines than its head says", raw->r->options->ledger);
+        fclose(raw->given);
+    }
+    pipe_buf_free(&rest);
+    if (raw->made != NULL && fclose(raw->made) != 0 && ok)
+        return reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s",
+                              raw->r->options->ledger_out, strerror(errno));
+    return ok;
+}
+
+bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer)
+{
+    const struct engine_source *source = &r->engine->sources[layer->index];
+    struct raw raw = {
+        .r = r,
+        .layer = layer,
+        .head = r->has_ledger[layer->index] ? &r->heads[layer->index] : NULL,
+        .partitions = source->partitions,
+        .timed = source->def->is_kafka,
+    };
+    if (source->standard_input)
+        return true;
+    raw.sent = pipe_calloc(raw.partitions, sizeof *raw.sent);
+    for (int i = 0; i < 2; i++)
+        raw.chains[i] = pipe_calloc(raw.partitions, sizeof *raw.chains[i]);
+    bool ok = open_ledgers(&raw);
+    ok = close_ledgers(&raw, ok && run_raw(&raw));
+    free(raw.sent);
+    free(raw.chains[0]);
+    free(raw.chains[1]);
+    return ok;
+}

@@ -1,0 +1,324 @@
+/*
+ * reconcile_rerun.c: expected rows. Every task runs again over its committed log and time records,
+ * from its first offset to its committed position, with empty state: what it appends or emits goes into
+ * the layers instead of the log and files. Of the real run it takes nothing but its input: neither
+ * batches nor state nor where it crashed.
+ *
+ * Corrected rows of windows are the exception (semantics.md §2): a correction is sent per commit, so which ones
+ * there are depends on the commits. So a task with such windows settles after every record, which
+ * makes every correction that any commits could have made. A row that comes out of settling is
+ * allowed; it is required if no later row of its window came out.
+ */
+#include <stdlib.h>
+
+#include "reconcile.h"
+
+#define BATCH_RECORDS 1024u
+#define FRAME_MARKER 3 /* exchange.c */
+
+struct reconcile_window {
+    struct pipe_hash id;
+    uint64_t revision;
+};
+
+/* A row that came out of settling. */
+struct correction {
+    struct pipe_hash window;
+    uint64_t revision;
+    struct pipe_hash row;
+    uint64_t part;
+};
+
+/* ---- Where rows go ---- */
+
+static void describe_input(const struct reconcile *r, char *to, size_t room)
+{
+    const struct engine_task *task = r->task;
+    snprintf(to, room, "made from %.*s, partition %d, offset %lld",
+             (int)(task->name.size < 300 ? task->name.size : 300), task->name.data,
+             task->task.partition, (long long)task->position.offset);
+}
+
+static void add_correction(struct reconcile *r, struct reconcile_layer *layer, int64_t place,
+                           struct pipe_str key, struct pipe_str value)
+{
+    const struct reconcile_window *window = &r->windows[r->window_depth - 1];
+    struct reconcile_part *part = reconcile_part_of(r, layer, value);
+    struct correction entry = {window->id, window->revision, pipe_row_hash(place, key, value), 0};
+    while (layer->parts[entry.part] != part)
+        entry.part++;
+    if (layer->corrections.entry_bytes == 0)
+        pipe_spill_init(&layer->corrections, &r->spills, sizeof entry);
+    pipe_spill_add(&layer->corrections, &entry);
+}
+
+static void collect(struct reconcile *r, int32_t layer_index, int64_t place, struct pipe_str key,
+                    struct pipe_str value)
+{
+    struct reconcile_layer *layer = layer_index >= 0 ? &r->layers[layer_index] : NULL;
+    char where[512];
+    if (layer == NULL)
+        return;
+    if (r->finding) {
+        describe_input(r, where, sizeof where);
+        reconcile_wants(r, layer, true, place, key, value, where);
+    } else if (r->settling && r->window_depth > 0) {
+        add_correction(r, layer, place, key, value);
+    } else {
+        reconcile_add(r, layer, PIPE_REQUIRED, place, key, value);
+    }
+}
+
+static struct reconcile *running; /* the one of this process */
+
+static bool collect_append(struct pipe_log *log, uint32_t topic, int32_t partition,
+                           int64_t kafka_time_ms, struct pipe_str key, struct pipe_str value)
+{
+    (void)log;
+    (void)kafka_time_ms;
+    int32_t layer = running->layer_of_topic[topic];
+    bool exchange = layer >= 0 && running->layers[layer].kind == RECONCILE_EXCHANGE;
+    if (!exchange || value.size == 0 || value.data[0] != FRAME_MARKER)
+        collect(running, layer, partition, key, value);
+    return true;
+}
+
+struct collecting_output {
+    struct pipe_output output; /* first */
+    int32_t layer;
+};
+
+static bool collect_row(struct pipe_output *output, struct pipe_str row)
+{
+    const struct collecting_output *collecting = (const struct collecting_output *)output;
+    collect(running, collecting->layer, 0, pipe_str_of(NULL, 0), row);
+    return true;
+}
+static bool collect_flush(struct pipe_output *output)
+{
+    (void)output;
+    return true;
+}
+static void collect_rollback(struct pipe_output *output)
+{
+    (void)output;
+}
+static void collect_close(struct pipe_output *output)
+{
+    free(output);
+}
+
+static void attach(struct reconcile *r)
+{
+    static const struct pipe_output_ops ops = {collect_row, collect_flush, collect_rollback,
+                                               collect_close};
+    struct pipe_engine *engine = r->engine;
+    running = r;
+    r->ops = *engine->log->ops;
+    r->ops.append = collect_append;
+    engine->log->ops = &r->ops;
+    for (uint32_t i = 0; i < r->plan->sink_count; i++) {
+        if (engine->sinks[i].is_topic || engine->sinks[i].output != NULL)
+            continue;
+        struct collecting_output *output = pipe_calloc(1, sizeof *output);
+        output->output.ops = &ops;
+        output->layer = r->layer_of_sink[i];
+        engine->sinks[i].output = &output->output;
+    }
+}
+
+/* ---- Windows with corrections ---- */
+
+static void watch_window(struct pipe_task *task, const struct pipe_state_def *def,
+                         const struct pipe_window_row *row)
+{
+    struct reconcile *r = running;
+    (void)task;
+    if (row == NULL) {
+        r->window_depth--;
+        return;
+    }
+    if (r->window_depth == r->window_capacity) {
+        r->window_capacity = r->window_capacity * 2 + 4;
+        r->windows = pipe_realloc(r->windows, r->window_capacity * sizeof *r->windows);
+    }
+    struct reconcile_window *window = &r->windows[r->window_depth++];
+    window->id = pipe_row_hash(row->end ^ (int64_t)def->stream << 56,
+                               pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
+    window->revision = (uint64_t)row->revision;
+    if (def->sends_corrections && !r->finding)
+        pipe_spill_add(&r->emissions, window);
+}
+
+static uint64_t last_revision(const struct reconcile_window *emissions, uint64_t count,
+                              const struct pipe_hash *window)
+{
+    uint64_t low = 0, high = count; /* the last of those of the window */
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (pipe_hash_order(&emissions[middle].id, window) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? emissions[low - 1].revision : 0;
+}
+
+static int by_window(const void *a, const void *b)
+{
+    const struct reconcile_window *x = a, *y = b;
+    int order = pipe_hash_order(&x->id, &y->id);
+    return order != 0 ? order : (x->revision > y->revision) - (x->revision < y->revision);
+}
+
+/* Whether each correction is required or allowed is known when all windows have been seen. */
+static bool judge_corrections(struct reconcile *r, struct reconcile_layer *layer)
+{
+    struct pipe_buf rows = {0}, windows = {0};
+    uint64_t row_count, window_count;
+    bool ok = true;
+    for (uint32_t p = 0; ok && p < PIPE_SPILL_PARTITIONS; p++) {
+        ok = pipe_spill_load(&layer->corrections, p, &rows, &row_count) &&
+             pipe_spill_load(&r->emissions, p, &windows, &window_count);
+        if (!ok)
+            break;
+        const struct correction *entries = (const struct correction *)(const void *)rows.data;
+        if (window_count > 0)
+            qsort(windows.data, window_count, sizeof(struct reconcile_window), by_window);
+        for (uint64_t i = 0; i < row_count; i++) {
+            bool last = last_revision((const struct reconcile_window *)(const void *)windows.data,
+                                      window_count, &entries[i].window) == entries[i].revision;
+            pipe_multiset_add(&layer->parts[entries[i].part]->rows,
+                              last ? PIPE_REQUIRED : PIPE_ALLOWED, &entries[i].row);
+        }
+    }
+    pipe_buf_free(&rows);
+    pipe_buf_free(&windows);
+    return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->spills.error);
+}
+
+static bool has_corrections(const struct engine_task *task)
+{
+    const struct pipe_stage_def *stage = task->task.stage;
+    for (uint32_t i = 0; i < stage->state_count; i++) {
+        if (stage->states[i].sends_corrections && stage->states[i].phase != PIPE_PHASE_PARTIAL)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Running ---- */
+
+static void settle(struct reconcile *r, struct engine_task *task)
+{
+    r->settling = true;
+    task_settle(task);
+    r->settling = false;
+}
+
+/* false: the engine has failed, or the input ends before `offset` (*ends_early). */
+static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset, bool *ends_early)
+{
+    bool stepwise = has_corrections(task);
+    while (task->position.offset < offset) {
+        int64_t left = offset - task->position.offset, before = task->position.offset;
+        uint32_t batch = stepwise || r->finding ? 1
+                         : left < BATCH_RECORDS ? (uint32_t)left
+                                                : BATCH_RECORDS;
+        if (engine_stop_requested)
+            return reconcile_fail(r, PIPE_EXIT_DATA, "stopped before the end; nothing is decided");
+        enum task_result result = task_run(task, batch);
+        if (result == TASK_FAILED)
+            return false;
+        *ends_early = result == TASK_IDLE;
+        if (*ends_early)
+            return false;
+        if (stepwise)
+            settle(r, task);
+        reconcile_progress(r, (uint64_t)(task->position.offset - before));
+    }
+    return !r->engine->failed;
+}
+
+static bool run_task(struct reconcile *r, struct engine_task *task, bool *ends_early)
+{
+    const struct engine_committed *c = &r->committed[task->index];
+    const struct engine_position start = {0};
+    *ends_early = false;
+    if (!task_open_position(task, &start))
+        return false;
+    while (task->position.seq < c->position.seq) {
+        struct time_record raise;
+        if (!watermark_read_record(task, task->position.seq + 1, &raise) ||
+            !run_to(r, task, raise.offset, ends_early))
+            return false;
+        task->position.seq++;
+        watermark_raise(task, raise.floor);
+        if (has_corrections(task))
+            settle(r, task);
+    }
+    if (!run_to(r, task, c->position.offset, ends_early))
+        return false;
+    settle(r, task);
+    return !r->engine->failed;
+}
+
+/* A task starts with nothing, and leaves nothing: only one has state at a time. */
+static void renew(struct engine_task *task, bool counters)
+{
+    const struct pipe_hash_key key = {0};
+    const struct pipe_stage_def *stage = task->task.stage;
+    for (uint32_t i = 0; i < stage->state_count; i++) {
+        task->ops[i]->destroy(task->task.states[i]);
+        task->task.states[i] = task->ops[i]->create(&stage->states[i], &key);
+    }
+    for (uint32_t i = 0; i < task->marker_count; i++)
+        task->markers[i] = PIPE_TIME_MIN;
+    task->task.watermark = task->task.kafka_time_ms = task->marked_watermark = PIPE_TIME_MIN;
+    task->ended = false;
+    if (counters)
+        memset(task->task.counters, 0, task->task.plan->stream_count * sizeof *task->task.counters);
+}
+
+/* An input that ends before its committed position is told as such, and the rest goes on. */
+static void tell_short_input(struct reconcile *r, struct engine_task *task)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%.150s partition %d: end of its input", task->name.data,
+             task->task.partition);
+    reconcile_check(r, "positions", r->committed[task->index].position.offset,
+                    "committed offset", task->position.offset, text, true);
+}
+
+bool reconcile_rerun(struct reconcile *r)
+{
+    struct pipe_engine *engine = r->engine;
+    attach(r);
+    if (!r->finding)
+        pipe_spill_init(&r->emissions, &r->spills, sizeof(struct reconcile_window));
+    engine_count_rejects_in(r->finding ? NULL : engine);
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        struct engine_task *task = &engine->tasks[t];
+        bool ends_early;
+        if (!r->has_committed[t])
+            continue;
+        renew(task, true);
+        r->task = task;
+        task->task.watch_window = has_corrections(task) ? watch_window : NULL;
+        bool ok = run_task(r, task, &ends_early);
+        if (!ok && !ends_early)
+            return false;
+        if (!ok && !r->finding)
+            tell_short_input(r, task);
+        else if (!r->finding)
+            reconcile_check_task(r, task);
+        renew(task, false);
+    }
+    engine_count_rejects_in(NULL);
+    for (uint32_t i = 0; !r->finding && i < r->layer_count; i++) {
+        if (r->layers[i].corrections.entries > 0 && !judge_corrections(r, &r->layers[i]))
+            return false;
+    }
+    pipe_spill_free(&r->emissions);
+    return true;
+}

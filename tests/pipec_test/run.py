@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Inline tests and given rows.
+
+  tests/pipec_test/X.pipe        → X.txt    `pipec test -v`: its exit status, then what it prints
+  tests/pipec_test/X.after.pipe  what `pipec test --update` makes of X.pipe, where that is there
+
+All inline tests of pipelines/, of the golden plans and of the documentation must pass; then come the
+options, and `NAME inject`. With --update the expected files are rewritten and the run fails.
+"""
+import argparse
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests" / "pipec_test"
+
+
+class Failure(Exception):
+    pass
+
+
+def call(command, expect=0, cwd=ROOT, errors=subprocess.STDOUT):
+    result = subprocess.run([str(part) for part in command], cwd=cwd, text=True, errors="replace",
+                            stdout=subprocess.PIPE, stderr=errors, timeout=300,
+                            env={**os.environ, "PIPEC_HOME": OPTIONS.home})
+    if expect is not None and result.returncode != expect:
+        raise Failure(f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
+                      f"{result.stdout[-4000:]}")
+    return result
+
+
+def compare(path, actual):
+    expected = path.read_text() if path.exists() else ""
+    if actual == expected:
+        return
+    if OPTIONS.update:
+        path.write_text(actual)
+    raise Failure("\n".join(difflib.unified_diff(expected.splitlines(), actual.splitlines(),
+                                                 str(path.relative_to(ROOT)), "actual", lineterm="")))
+
+
+def wants(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise Failure(f"`{part}` is not in\n{text}")
+
+
+# ---- goldens ----
+
+def golden(pipe):
+    result = call([OPTIONS.pipec, "test", "-v", pipe.relative_to(ROOT)], expect=None)
+    compare(pipe.with_suffix(".txt"), f"exit {result.returncode}\n{result.stdout}")
+
+
+def updated(pipe, scratch):
+    """--update gives the expected file and exits with 1; then all passes, and nothing changes."""
+    copy = scratch / pipe.name
+    shutil.copy(pipe, copy)
+    call([OPTIONS.pipec, "test", "--update", copy], expect=1)
+    compare(pipe.with_suffix(".after.pipe"), copy.read_text())
+    call([OPTIONS.pipec, "test", "--update", copy])
+    compare(pipe.with_suffix(".after.pipe"), copy.read_text())
+
+
+def passes(pipe):
+    result = call([OPTIONS.pipec, "test", pipe.relative_to(ROOT)])
+    if not re.search(r"^[1-9]\d* passed, 0 failed$", result.stdout, re.M):
+        raise Failure(result.stdout)
+
+
+# ---- options ----
+
+def only_one(_scratch):
+    pipe = "tests/pipec_test/missing_row.pipe"
+    result = call([OPTIONS.pipec, "test", "--only", "no long word", pipe], expect=1)
+    wants(result.stdout, "0 passed, 1 failed")
+    result = call([OPTIONS.pipec, "test", "--only=no long wort", pipe], expect=2)
+    wants(result.stdout, "did you mean 'no long word'?")
+
+
+def as_json(_scratch):
+    """Failures as JSON on standard error, with the place of the value."""
+    result = call([OPTIONS.pipec, "test", "--diagnostics=json", "tests/pipec_test/wrong_count.pipe"],
+                  expect=1, errors=subprocess.PIPE)
+    failure = json.loads(result.stderr.splitlines()[0])
+    place = [failure[name] for name in ("severity", "line", "column", "label")]
+    if place != ["failure", 30, 47, "it is 2"] or result.stdout != "0 passed, 1 failed\n":
+        raise Failure(f"{result.stdout}{result.stderr}")
+
+
+def nothing_is_left(scratch):
+    """A test writes to no sink of the pipeline, and leaves nothing behind."""
+    shutil.copy(HERE / "wrong_count.pipe", scratch)
+    os.environ["TMPDIR"] = str(scratch)
+    try:
+        call([OPTIONS.pipec, "test", "wrong_count.pipe"], expect=1, cwd=scratch)
+    finally:
+        del os.environ["TMPDIR"]
+    left = sorted(path.name for path in scratch.iterdir())
+    if left != ["wrong_count.pipe"]:
+        raise Failure(f"left behind: {left}")
+
+
+def errors_first(scratch):
+    (scratch / "wrong.pipe").write_text("pipeline x;\nsource a from nowhere;\n")
+    wants(call([OPTIONS.pipec, "test", scratch / "wrong.pipe"], expect=1).stdout, "error[PC1001]")
+
+
+# ---- inject ----
+
+def build_program(scratch):
+    program = scratch / "program"
+    call([OPTIONS.pipec, "build", "pipelines/clickstream.pipe", "--out", scratch / "generated", "-o",
+          program])
+    return program
+
+
+def click(name, **more):
+    row = {"event_id": name, "session_id": "s1", "event_type": "page_view", "category": "rugs",
+           "country": "FR", "occurred_at": "2026-01-31T10:00:00Z"}
+    return json.dumps({"key": "s1", "kafka_time": "2026-01-31T10:00:01Z", "value": {**row, **more}})
+
+
+def inject(program, scratch, rows, expect=0, name="rows.jsonl", run="run"):
+    (scratch / name).write_text("".join(row + "\n" for row in rows))
+    return call([program, "inject", "--embedded", run, name], expect=expect, cwd=scratch).stdout
+
+
+def topic(program, scratch, name, run="run"):
+    dump = call([program, "inspect", run, "dump", name], cwd=scratch).stdout
+    return [json.loads(line) for line in dump.splitlines()]
+
+
+def inject_runs(scratch):
+    """Given rows go through the pipeline as records of a producer do; each once."""
+    program = build_program(scratch)
+    rows = [click("a"), click("b", country="FRA"), '{"partition":5,"value_text":"poison"}',
+            '{"value_base64":"wwE=","kafka_time":1769853602000}', '{"key":"s9","value":null}']
+    wants(inject(program, scratch, rows), "5 rows appended to topic clickstream.raw")
+    wants(inject(program, scratch, rows), "0 rows appended", "5 were there already")
+    call([program, "run", "--embedded", "run", "--until-end", "--progress", "never"], cwd=scratch)
+    wants(inject(program, scratch, [*rows, click("c")]), "1 row appended", "5 were there already")
+    call([program, "run", "--embedded", "run", "--until-end", "--progress", "never"], cwd=scratch)
+    passed = [row["value"]["event_id"] for row in topic(program, scratch, "events.valid")]
+    refused = sorted((row["value"]["reason"], row["value"]["payload"])
+                     for row in topic(program, scratch, "events.dlq"))
+    if passed != ["a", "c"] or [reason for reason, _ in refused] != [
+            "country_not_iso2", "no_value", "undecodable", "undecodable"]:
+        raise Failure(f"{passed} {refused}")
+
+
+def inject_refuses(scratch):
+    """A bad row: file, line, field, value; and nothing of its batch is appended."""
+    program = build_program(scratch)
+    good = click("a")
+    for bad, says in [
+            (click("b", price_cents="abc"), ":2: value.price_cents: '\"abc\"' is no int64"),
+            (click("b", occurred_at="noon"), ":2: value.occurred_at: '\"noon\"' is no timestamp_ms"),
+            ('{"value":{"event_id":"b"}}', ":2: value.session_id: missing"),
+            ('{"vlaue_text":"b"}', ":2: 'vlaue_text' is no name of a row; did you mean value_text"),
+            ('{"value_text":"b","value":null}', ":2: expected one of value, value_text"),
+            ("{}", ":2: expected one of value, value_text"),
+            ('{"partition":6,"value_text":"b"}', ":2: partition: 6 is none of 0 to 5"),
+            ('{"kafka_time":"b","value_text":"b"}', ":2: kafka_time: '\"b\"' is no timestamp_ms"),
+            ('{"value_base64":"b"}', ":2: value_base64: '\"b\"' is no bytes"),
+            ('{"key":1,"value_text":"b"}', ":2: key: '1' is no string"),
+            ("", ":2: the line is empty"), ("no json", ":2: "), ("[1]", ":2: '[1]' is no record"),
+            ("[" * 100000, ":2: ")]:
+        wants(inject(program, scratch, [good, bad], expect=1), "rows.jsonl" + says,
+              "nothing was appended")
+    if topic(program, scratch, "clickstream.raw"):
+        raise Failure("rows of a refused batch are in the topic")
+    wants(inject(program, scratch, [good, click("b")]), "2 rows appended")
+    wants(inject(program, scratch, [click("b"), good], expect=3), "first 2 lines were appended")
+    for words in (["--source", "clik", "rows.jsonl"], ["--embeded", "run", "rows.jsonl"], []):
+        call([program, "inject", *words], expect=2, cwd=scratch)
+    call([program, "inject", "--embedded", "run", "missing.jsonl"], expect=1, cwd=scratch)
+
+
+def inject_batches(scratch):
+    """A bad row far down: the batches before it stay, and the corrected file goes on there."""
+    program = build_program(scratch)
+    rows = ['{"value_text":"%d"}' % number for number in range(25000)]
+    bad = [*rows[:15000], "bad", *rows[15000:]]
+    wants(inject(program, scratch, bad, expect=1), ":15001: ", "lines 1 to 10000 are in the topic")
+    wants(inject(program, scratch, rows), "15000 rows appended", "10000 were there already")
+    values = [row["value"] for row in topic(program, scratch, "clickstream.raw")]
+    if [str(value) for value in values] != [str(number) for number in range(25000)]:
+        raise Failure(f"{len(values)} rows, or another order")
+
+
+# ---- all ----
+
+def inline_pipes():
+    """Files whose inline tests must pass."""
+    pipes = [*sorted((ROOT / "pipelines").glob("*.pipe")),
+             *sorted((ROOT / "tests" / "golden" / "plan").glob("*.pipe"))]
+    return [pipe for pipe in pipes if re.search(r"^test '", pipe.read_text(), re.M)]
+
+
+def documented(scratch):
+    """The programs of docs/language.md that have tests."""
+    text = (ROOT / "docs" / "language.md").read_text()
+    blocks = [block for block in re.findall(r"^```pipe\n(.*?)^```", text, re.M | re.S)
+              if re.search(r"^test '", block, re.M)]
+    if not blocks:
+        raise Failure("no example has a test")
+    for number, block in enumerate(blocks):
+        path = scratch / f"example{number}.pipe"
+        path.write_text(block)
+        call([OPTIONS.pipec, "test", path])
+
+
+def cases():
+    own = [pipe for pipe in sorted(HERE.glob("*.pipe")) if not pipe.name.endswith(".after.pipe")]
+    for pipe in inline_pipes():
+        yield f"passes {pipe.relative_to(ROOT)}", lambda scratch, pipe=pipe: passes(pipe)
+    for pipe in own:
+        yield f"golden {pipe.name}", lambda scratch, pipe=pipe: golden(pipe)
+        if pipe.with_suffix(".after.pipe").exists():
+            yield f"update {pipe.name}", lambda scratch, pipe=pipe: updated(pipe, scratch)
+    for test in (documented, only_one, as_json, nothing_is_left, errors_first, inject_runs,
+                 inject_refuses, inject_batches):
+        yield test.__name__, test
+
+
+def main():
+    passed = failed = 0
+    for name, test in cases():
+        if OPTIONS.only and not any(part in name for part in OPTIONS.only):
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                test(Path(scratch))
+                passed += 1
+            except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as error:
+                failed += 1
+                print(f"FAIL {name}: {error}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--home", default=str(ROOT), help="PIPEC_HOME: of a build elsewhere")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("only", nargs="*")
+    OPTIONS = parser.parse_args()
+    OPTIONS.pipec = (ROOT / OPTIONS.build).resolve() / "pipec"
+    sys.exit(main())
