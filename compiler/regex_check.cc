@@ -21,10 +21,31 @@ static char *copy_of(const std::string &text)
     return copy;
 }
 
+// RE2 lets `\C` match one byte of a character: what it matches would be no text. Not between \Q and \E.
+static bool takes_bytes(const char *pattern, size_t size_bytes)
+{
+    for (size_t i = 0; i + 1 < size_bytes; i++) {
+        if (pattern[i] != '\\')
+            continue;
+        char escaped = pattern[++i];
+        if (escaped == 'C')
+            return true;
+        if (escaped == 'Q')
+            while (i + 2 < size_bytes && (pattern[i + 1] != '\\' || pattern[i + 2] != 'E'))
+                i++;
+    }
+    return false;
+}
+
 extern "C" bool regex_check(const char *pattern, size_t size_bytes, int *groups, char **error)
 {
-    RE2 regex(re2::StringPiece(pattern, size_bytes), quiet_options());
     *error = nullptr;
+    *groups = 0;
+    if (takes_bytes(pattern, size_bytes)) {
+        *error = copy_of("\\C takes a byte of a character; write . for any character");
+        return false;
+    }
+    RE2 regex(re2::StringPiece(pattern, size_bytes), quiet_options());
     *groups = regex.ok() ? regex.NumberOfCapturingGroups() : 0;
     if (regex.ok())
         return true;

@@ -7,7 +7,8 @@
 
 #include "engine.h"
 
-static const char *const commands[] = {"run", "explain", "inspect", "traffic", "inject"};
+static const char *const commands[] = {"run", "explain", "inspect", "traffic", "inject",
+                                       "reconcile"};
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_help(const struct pipe_plan *plan)
@@ -19,6 +20,7 @@ static void print_help(const struct pipe_plan *plan)
            "  inspect   show what a run directory holds\n"
            "  traffic   write generated events to files\n"
            "  inject    append given rows to the embedded topic of a source\n"
+           "  reconcile prove that a run directory holds exactly what it should\n"
            "\n%s COMMAND --help tells more about each.\n"
            "\nfor example:\n",
            plan->name, plan->name);
@@ -145,6 +147,8 @@ int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
         return pipe_traffic_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "inject") == 0)
         return pipe_inject_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "reconcile") == 0)
+        return pipe_reconcile_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "run-tests") == 0) /* for `pipec test`; not in the help */
         return pipe_testing_main(plan, argc - 2, argv + 2);
     return unknown_command(plan, word);

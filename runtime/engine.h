@@ -81,6 +81,7 @@ struct pipe_traffic_options {
         run; /* first; of it feeder and progress: the rows of options are shared */
     const char *to,
         *traffic; /* the directory; the traffic's name, NULL: the first of each source */
+    const char *ledger; /* the file; NULL: none */
 };
 
 /* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
@@ -288,6 +289,8 @@ bool engine_drained(const struct pipe_engine *engine); /* no task has anything t
  * engine_outside.c: secrets, schema ids */
 bool engine_setup(struct pipe_engine *engine);
 bool engine_open_outputs(struct pipe_engine *engine);
+/* Where a sink that is no topic writes; free. */
+char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink);
 bool engine_find_inputs(struct pipe_engine *engine);
 bool engine_check_inputs(struct pipe_engine *engine);
 bool engine_load_secrets(struct pipe_engine *engine);
@@ -384,7 +387,8 @@ void pipe_record_encode(const struct pipe_source_def *source, const void *row, s
 int pipe_testing_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv);
 
-/* inspect.c, cli.c; traffic.c */
+/* reconcile.c; inspect.c, cli.c; traffic.c */
+int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
 

@@ -93,9 +93,48 @@ static void make_up_files(const struct pipe_engine *engine, struct engine_source
         source->paths[i] = memcpy(pipe_malloc(size), source->def->target, size);
 }
 
+/* The files that a run in this directory has read, whatever --path told it. *found false: none. */
+static bool committed_files(struct pipe_engine *engine, struct engine_source *source, bool *found)
+{
+    struct pipe_buf value = {0};
+    struct pipe_reader reader;
+    struct pipe_str path;
+    int64_t count = 0, length;
+    char name[128];
+    snprintf(name, sizeof name, "inputs/%s", source->def->name);
+    bool ok = engine->log->ops->get(engine->log, name, &value, found);
+    pipe_reader_init(&reader, value.data, value.size, NULL);
+    *found = ok && *found && pipe_avro_long(&reader, &count) && count > 0 &&
+             (uint64_t)count <= value.size;
+    if (*found) {
+        source->partitions = (uint32_t)count;
+        source->paths = pipe_calloc((size_t)count, sizeof *source->paths);
+        source->lengths = pipe_calloc((size_t)count, sizeof *source->lengths);
+        source->files = true;
+    }
+    for (uint32_t i = 0; ok && *found && i < source->partitions; i++) {
+        if (!pipe_avro_bytes(&reader, &path) || !pipe_avro_long(&reader, &length)) {
+            ok = engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
+                             name);
+            break;
+        }
+        source->paths[i] = pipe_malloc(path.size + 1);
+        memcpy(source->paths[i], path.data, path.size);
+        source->paths[i][path.size] = '\0';
+        ok = stat_file(engine, source, i);
+    }
+    pipe_buf_free(&value);
+    return ok || engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+}
+
 static bool find_input(struct pipe_engine *engine, struct engine_source *source)
 {
     const char *path = engine_option_path(engine, source->def->name);
+    bool found = false;
+    if (path == NULL && engine->reconciles && !committed_files(engine, source, &found))
+        return false;
+    if (found)
+        return true;
     if (path == NULL && source->def->is_kafka) {
         source->partitions = source->def->partitions;
         return true;

@@ -292,7 +292,7 @@ bool engine_setup(struct pipe_engine *engine)
 
 /* ---- Outputs ---- */
 
-static char *output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
+char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
 {
     const char *path = engine_option_path(engine, sink->name);
     if (path == NULL && sink->kind == PIPE_SINK_FILE && sink->format != PIPE_FORMAT_PARQUET)
@@ -324,7 +324,7 @@ static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
     if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
         config.format = sink->def->format;
     if (!standard)
-        sink->path = output_path(engine, sink->def);
+        sink->path = engine_output_path(engine, sink->def);
     if (standard)
         config.committed_bytes = 0;
     config.path = sink->path;

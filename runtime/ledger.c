@@ -206,6 +206,7 @@ void pipe_ledger_count(struct pipe_ledger_totals *totals, const struct pipe_traf
         totals->events++;
     totals->poison += poison;
     totals->value += value;
+    totals->value_events += value && record->duplicate < 0;
     totals->ahead += ahead;
     totals->sound += record->duplicate < 0 && !poison && !value && !ahead;
 }

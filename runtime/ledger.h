@@ -35,6 +35,7 @@ struct pipe_ledger_totals {
     uint64_t records, events, duplicates;
     uint64_t poison, ahead;    /* records, second ones too; ahead: by more than the source takes */
     uint64_t value;            /* with a `value` fault, second ones too */
+    uint64_t value_events;     /* only first ones */
     uint64_t sound;            /* first records of events, without poison, `value` and ahead */
 };
 void pipe_ledger_count(struct pipe_ledger_totals *totals, const struct pipe_traffic_def *traffic,

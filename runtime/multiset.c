@@ -260,7 +260,7 @@ struct pipe_difference *pipe_difference_of(struct pipe_comparison *comparison,
     return NULL;
 }
 
-struct pipe_hash pipe_row_hash(int64_t place, struct pipe_str key, struct pipe_str value)
+struct pipe_hash pipe_message_hash(int64_t place, struct pipe_str key, struct pipe_str value)
 {
     uint64_t parts[7] = {(uint64_t)place, key.data != NULL, value.data != NULL};
     struct pipe_hash hash;

@@ -82,7 +82,7 @@ struct pipe_difference *pipe_difference_of(struct pipe_comparison *comparison,
                                            const struct pipe_hash *row);
 
 /* The content of a row. `place` is hashed with it: a partition, a time. data NULL is not "". */
-struct pipe_hash pipe_row_hash(int64_t place, struct pipe_str key, struct pipe_str value);
+struct pipe_hash pipe_message_hash(int64_t place, struct pipe_str key, struct pipe_str value);
 
 static inline int pipe_hash_order(const struct pipe_hash *a, const struct pipe_hash *b)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "reconcile.h"
 
 #define COMMIT_MS_MAX 3600000
 #define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
@@ -374,7 +375,8 @@ static bool is_source_or_sink(const struct pipe_plan *plan, const char *name)
     return false;
 }
 
-static int check_paths(const struct pipe_plan *plan, const struct pipe_run_options *options)
+static int check_paths(const struct pipe_plan *plan, const char *command,
+                       const struct pipe_run_options *options)
 {
     for (uint32_t p = 0; p < options->path_count; p++) {
         const char *names[64], *name = options->paths[p].name;
@@ -386,8 +388,8 @@ static int check_paths(const struct pipe_plan *plan, const struct pipe_run_optio
         for (uint32_t i = 0; i < plan->sink_count && count < 64; i++)
             names[count++] = plan->sinks[i].name;
         const char *nearest = pipe_nearest(name, names, count);
-        fprintf(stderr, "%s run: --path %s=…: there is no source or sink of that name", plan->name,
-                name);
+        fprintf(stderr, "%s %s: --path %s=…: there is no source or sink of that name", plan->name,
+                command, name);
         did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
@@ -478,7 +480,7 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
     /* Endless traffic begins now and goes on in real time. */
     if (!options->has_start)
         options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
-    int code = check_paths(plan, options);
+    int code = check_paths(plan, "run", options);
     code = code != 0 ? code : check_directory(plan, options);
     return code != 0 ? code : check_inputs(plan, options);
 }
@@ -504,6 +506,12 @@ static const char *take_traffic_name(void *options, const char *value)
     return NULL;
 }
 
+static const char *take_traffic_ledger(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->ledger = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
 static const struct option_row traffic_rows[] = {
     {"--to", "DIR", "write the files into DIR, which is made if it is not there", take_to},
     {"--traffic", "NAME", "the `traffic` statement to write; without it the first of each source",
@@ -512,6 +520,8 @@ static const struct option_row traffic_rows[] = {
     {"--rate", "N/s", "events a second, in the time of the events (1000/s)", take_rate},
     {"--seed", "N", "seed (1): the same options, the same bytes", take_seed},
     {"--start", "TIME", "time of the first event (2026-01-01T00:00:00Z)", take_start},
+    {"--ledger", "FILE", "write what was sent, and every fault in it: docs/ledger.md",
+     take_traffic_ledger},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
 };
 #define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
@@ -624,6 +634,75 @@ int pipe_options_inject(const struct pipe_plan *plan, int argc, char **argv,
         return 0;
     fprintf(stderr, "%s inject: %s %s inject --embedded DIR --source NAME ROWS.jsonl\n", plan->name,
             options->dir == NULL ? "where to?" : "which rows?", plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* ---- reconcile ---- */
+
+static const char *take_ledger(void *options, const char *value)
+{
+    ((struct reconcile_options *)options)->ledger = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_ledger_out(void *options, const char *value)
+{
+    ((struct reconcile_options *)options)->ledger_out = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_json(void *options, const char *value)
+{
+    (void)value;
+    ((struct reconcile_options *)options)->json = true;
+    return NULL;
+}
+
+static const struct option_row reconcile_rows[] = {
+    {"--json", no_value, "one JSON object instead of the table", take_json},
+    {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
+    {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
+    {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", take_path},
+    {"--max-record", "SIZE", "as given to the run", take_max_record},
+    {"--schema-ids", "FILE", "as given to the run", take_schema_ids},
+    {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
+};
+#define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])
+
+static const char reconcile_intro[] =
+    "Runs every task again over what is committed in DIR, from the first record and without state, "
+    "and\ncompares the rows that come out with those that are there, as multisets: input against "
+    "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first rows "
+    "that differ are\nprinted. Nothing in DIR is changed; the run must be stopped. Temporary files "
+    "go to $TMPDIR (/var/tmp).\nThe last line is `exact true` or `exact false`.\n"
+    "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";
+
+int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
+                           struct reconcile_options *options)
+{
+    *options = (struct reconcile_options){.run = {.max_record_bytes = 1 << 20}};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_usage(plan, "reconcile DIR [options]", reconcile_intro, reconcile_rows,
+                        RECONCILE_ROWS);
+            return -1;
+        }
+        if (argv[i][0] == '-') {
+            int code = take_option(plan, "reconcile", argc, argv, &i, reconcile_rows,
+                                   RECONCILE_ROWS, options);
+            if (code != 0)
+                return code;
+        } else if (options->dir != NULL) {
+            fprintf(stderr, "%s reconcile: one directory at a time, not also '%s'\n", plan->name,
+                    argv[i]);
+            return PIPE_EXIT_USAGE;
+        } else {
+            options->dir = argv[i];
+        }
+    }
+    if (options->dir != NULL)
+        return check_paths(plan, "reconcile", &options->run);
+    fprintf(stderr, "%s reconcile: which run? %s reconcile DIR\n", plan->name, plan->name);
     return PIPE_EXIT_USAGE;
 }
 

@@ -56,7 +56,7 @@ struct reconcile_check {
     char left_text[200], right_text[200];
     int64_t left, right;
     bool at_most; /* left <= right */
-    bool shown;   /* also if it holds */
+    bool note;    /* told, but no part of the verdict */
 };
 
 struct reconcile_options {
@@ -68,6 +68,7 @@ struct reconcile_options {
 struct reconcile {
     const struct pipe_plan *plan;
     const struct reconcile_options *options;
+    struct pipe_run_options run; /* the engine's: options->run and what is committed */
     struct pipe_engine *engine;
     struct pipe_log_ops ops; /* of the log, with append replaced */
     struct pipe_spill_store spills;
@@ -93,10 +94,16 @@ struct reconcile {
     struct engine_task *task; /* that runs */
     struct reconcile_window *windows; /* stack of windows whose rows are being made */
     uint32_t window_depth, window_capacity;
-    uint64_t work_done, work_total; /* records, for progress */
+    uint64_t work_done, work_told; /* records, for progress; told: by 4096 */
     int64_t last_report_us;
     const char *doing;
+    bool told;     /* a line is on the terminal */
+    bool compared; /* there are results */
 };
+
+/* options.c */
+int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
+                           struct reconcile_options *options);
 
 /* reconcile.c */
 bool reconcile_fail(struct reconcile *r, int exit_code, const char *format, ...) PIPE_PRINTF(3, 4);
@@ -132,7 +139,5 @@ bool reconcile_check_totals(struct reconcile *r);
 
 /* reconcile_report.c */
 bool reconcile_report(struct reconcile *r, FILE *to); /* the verdict */
-
-int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv);
 
 #endif

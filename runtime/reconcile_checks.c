@@ -130,7 +130,7 @@ static bool read_rejects(struct reconcile *r, struct reject_list *list)
     struct pipe_log *log = r->engine->log;
     struct pipe_buf value = {0};
     struct pipe_reader reader;
-    struct pipe_str rule, reason;
+    struct pipe_str rule = {0}, reason = {0};
     int64_t count = 0, number;
     bool found, sound = log->ops->get(log, "rejects", &value, &found);
     pipe_reader_init(&reader, value.data, value.size, NULL);
@@ -154,8 +154,7 @@ static uint64_t rejects_of(const struct engine_rejects *items, uint32_t count, c
                            const char *reason)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(items[i].rule, rule) == 0 &&
-            (reason == NULL || strcmp(items[i].reason, reason) == 0))
+        if (strcmp(items[i].rule, rule) == 0 && strcmp(items[i].reason, reason) == 0)
             return items[i].count;
     }
     return 0;
@@ -266,14 +265,16 @@ static void check_values(struct reconcile *r, uint32_t source, const struct reje
         any = any || traffic->faults[i].kind == PIPE_FAULT_VALUE;
     for (uint32_t i = 0; i < rejects->count; i++) {
         const char *reason = rejects->items[i].reason;
-        bool rule = strcmp(rejects->items[i].rule, name) != 0 && strcmp(reason, "too_old") != 0;
+        bool rule = strcmp(rejects->items[i].rule, name) != 0 && strncmp(reason, "too_old", 7) != 0;
         by_rules += rule ? rejects->items[i].count : 0;
     }
     if (!any || by_rules == 0)
         return; /* nobody rejects them: they may be meant to pass */
-    snprintf(text, sizeof text, "%.80s: records with a wrong value", name);
-    reconcile_check(r, "ledger", (int64_t)r->ledger_totals[source].value, text, (int64_t)by_rules,
-                    "rejected by rules", true);
+    snprintf(text, sizeof text, "%.80s: events with a wrong value", name);
+    reconcile_check(r, "ledger", (int64_t)r->ledger_totals[source].value_events, text,
+                    (int64_t)by_rules, "rejected by rules", true);
+    /* A filter may drop some before a rule sees them: so this is told, and decides nothing. */
+    r->checks[r->check_count - 1].note = true;
 }
 
 static void check_source(struct reconcile *r, uint32_t source, const struct pipe_counters *totals,

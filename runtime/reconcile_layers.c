@@ -110,7 +110,7 @@ struct reconcile_part *reconcile_part_of(struct reconcile *r, struct reconcile_l
 void reconcile_add(struct reconcile *r, struct reconcile_layer *layer, enum pipe_multiset_side side,
                    int64_t place, struct pipe_str key, struct pipe_str value)
 {
-    struct pipe_hash row = pipe_row_hash(place, key, value);
+    struct pipe_hash row = pipe_message_hash(place, key, value);
     pipe_multiset_add(&reconcile_part_of(r, layer, value)->rows, side, &row);
 }
 
@@ -158,7 +158,7 @@ bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool mi
     if (part->comparison == NULL || part->comparison->difference_count == 0 ||
         *shown >= RECONCILE_SHOWN)
         return false;
-    struct pipe_hash hash = pipe_row_hash(place, key, value);
+    struct pipe_hash hash = pipe_message_hash(place, key, value);
     struct pipe_difference *difference = pipe_difference_of(part->comparison, &hash);
     if (difference == NULL)
         return false;

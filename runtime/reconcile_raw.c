@@ -32,7 +32,7 @@ static int64_t place_of(const struct raw *raw, int32_t partition, int64_t kafka_
 static void chain(struct pipe_hash *chain, int64_t place, struct pipe_str key,
                   struct pipe_str value)
 {
-    struct pipe_hash pair[2] = {*chain, pipe_row_hash(place, key, value)};
+    struct pipe_hash pair[2] = {*chain, pipe_message_hash(place, key, value)};
     pipe_hash128(pair, sizeof pair, 0, chain->word);
 }
 

@@ -44,7 +44,7 @@ static void add_correction(struct reconcile *r, struct reconcile_layer *layer, i
 {
     const struct reconcile_window *window = &r->windows[r->window_depth - 1];
     struct reconcile_part *part = reconcile_part_of(r, layer, value);
-    struct correction entry = {window->id, window->revision, pipe_row_hash(place, key, value), 0};
+    struct correction entry = {window->id, window->revision, pipe_message_hash(place, key, value), 0};
     while (layer->parts[entry.part] != part)
         entry.part++;
     if (layer->corrections.entry_bytes == 0)
@@ -143,7 +143,7 @@ static void watch_window(struct pipe_task *task, const struct pipe_state_def *de
         r->windows = pipe_realloc(r->windows, r->window_capacity * sizeof *r->windows);
     }
     struct reconcile_window *window = &r->windows[r->window_depth++];
-    window->id = pipe_row_hash(row->end ^ (int64_t)def->stream << 56,
+    window->id = pipe_message_hash(row->end ^ (int64_t)def->stream << 56,
                                pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
     window->revision = (uint64_t)row->revision;
     if (def->sends_corrections && !r->finding)

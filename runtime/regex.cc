@@ -99,6 +99,11 @@ struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pi
            regex->engine.Match(input, at, input.size(), re2::RE2::UNANCHORED, groups, wanted)) {
         size_t begin = static_cast<size_t>(groups[0].data() - input.data());
         size_t end = begin + groups[0].size();
+        // `\B` matches between the bytes of a character; nothing may be put there.
+        if (begin == end && begin < input.size() && (input[begin] & 0xC0) == 0x80) {
+            at = begin + 1;
+            continue;
+        }
         if (begin == end && changed && begin == copied) { // empty, right behind a match
             if (begin == input.size())
                 break;

@@ -1295,19 +1295,25 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_clicks] = {.name = "clicks", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_valid] = {.name = "valid", .kind = PIPE_STREAM_NORMAL, .inputs = "clicks",
+    [STREAM_clicks] = {.name = "clicks", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_valid] = {.name = "valid", .kind = PIPE_STREAM_NORMAL,
+                      .inputs = (const uint32_t[]){STREAM_clicks}, .input_count = 1,
                       .has_filters = true},
-    [STREAM_clean] = {.name = "clean", .kind = PIPE_STREAM_NORMAL, .inputs = "valid",
+    [STREAM_clean] = {.name = "clean", .kind = PIPE_STREAM_NORMAL,
+                      .inputs = (const uint32_t[]){STREAM_valid}, .input_count = 1,
                       .has_dedup = true},
-    [STREAM_by_category] = {.name = "by_category", .kind = PIPE_STREAM_NORMAL, .inputs = "clean",
+    [STREAM_by_category] = {.name = "by_category", .kind = PIPE_STREAM_NORMAL,
+                            .inputs = (const uint32_t[]){STREAM_clean}, .input_count = 1,
                             .has_window = true, .has_exchange = true},
-    [STREAM_sessions] = {.name = "sessions", .kind = PIPE_STREAM_NORMAL, .inputs = "clean",
+    [STREAM_sessions] = {.name = "sessions", .kind = PIPE_STREAM_NORMAL,
+                         .inputs = (const uint32_t[]){STREAM_clean}, .input_count = 1,
                          .has_window = true},
     [STREAM_rejected] = {.name = "rejected", .kind = PIPE_STREAM_REJECTS,
-                         .inputs = "clicks, valid, clean, by_category"},
+                         .inputs = (const uint32_t[]){STREAM_clicks, STREAM_valid, STREAM_clean,
+                                                      STREAM_by_category}, .input_count = 4},
     [STREAM_late_clicks] = {.name = "late_clicks", .kind = PIPE_STREAM_LATE,
-                            .inputs = "by_category, sessions"},
+                            .inputs = (const uint32_t[]){STREAM_by_category, STREAM_sessions},
+                            .input_count = 2},
 };
 
 static const struct pipe_state_def states_of_clicks[] = {

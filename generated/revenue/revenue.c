@@ -868,16 +868,20 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_events] = {.name = "events", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_purchases] = {.name = "purchases", .kind = PIPE_STREAM_NORMAL, .inputs = "events",
+    [STREAM_events] = {.name = "events", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_purchases] = {.name = "purchases", .kind = PIPE_STREAM_NORMAL,
+                          .inputs = (const uint32_t[]){STREAM_events}, .input_count = 1,
                           .has_filters = true},
     [STREAM_revenue_by_category] = {.name = "revenue_by_category", .kind = PIPE_STREAM_NORMAL,
-                                    .inputs = "purchases", .has_window = true,
-                                    .has_exchange = true},
+                                    .inputs = (const uint32_t[]){STREAM_purchases},
+                                    .input_count = 1, .has_window = true, .has_exchange = true},
     [STREAM_rejected] = {.name = "rejected", .kind = PIPE_STREAM_REJECTS,
-                         .inputs = "events, purchases, revenue_by_category"},
+                         .inputs = (const uint32_t[]){STREAM_events, STREAM_purchases,
+                                                      STREAM_revenue_by_category},
+                                                      .input_count = 3},
     [STREAM_late_purchases] = {.name = "late_purchases", .kind = PIPE_STREAM_LATE,
-                               .inputs = "revenue_by_category"},
+                               .inputs = (const uint32_t[]){STREAM_revenue_by_category},
+                               .input_count = 1},
 };
 
 static const struct pipe_state_def states_of_events[] = {

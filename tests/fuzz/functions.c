@@ -84,6 +84,9 @@ static void likes(struct strings *s)
 static void regexes(struct strings *s)
 {
     struct pipe_error error = {0};
+    /* The compiler refuses it. */
+    if (s->a.size >= 2 && memmem(s->a.data, s->a.size, "\\C", 2) != NULL)
+        return;
     struct pipe_regex *regex = pipe_regex_compile_str(s->a, &error);
     struct pipe_str out, text = PIPE_STR("<\\0>");
     FUZZ_CHECK(regex != NULL || error.detail[0] != '\0');

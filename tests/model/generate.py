@@ -37,14 +37,22 @@ class Row:
         self.key = None                         # columns by which it is partitioned, still there under their names
         self.kafka = False                      # rows descend from one Kafka record
         self.slack_ms = 0                       # watermark bound
+        self.no_dedup = self.no_position = False
         self.group = []
         self.__dict__.update(more)
 
     def child(self, name, fields=None):
         row = Row(name, fields if fields is not None else self.fields)
-        for attribute in ("time", "windowed", "unnested", "deduped", "key", "kafka", "slack_ms"):
+        for attribute in ("time", "windowed", "unnested", "deduped", "key", "kafka", "slack_ms", "no_dedup", "no_position"):
             setattr(row, attribute, getattr(self, attribute))
         return row
+
+
+def narrowed(value, kind):
+    """A value for an older, narrower type."""
+    if kind.base == "int32" and isinstance(value, float):
+        return int(max(-1e6, min(1e6, value)))
+    return value
 
 
 class Generator:
@@ -56,7 +64,7 @@ class Generator:
         self.count = 0
         self.duplicates = self.rng.random() < 0.6
         self.wild = self.rng.random() < 0.3
-        self.size = self.rng.choice([0, 5, 40, 120, 250])
+        self.size = self.rng.choice([0, 5, 40, 40, 120, 120, 120, 250, 250, 1500])
         self.rejects_read = False
 
     def name(self, prefix):
@@ -73,11 +81,55 @@ class Generator:
             fields.append(Field(f"c{i}", random_kind(rng, flat), rng.random() < 0.4))
         return fields
 
-    def source(self):
+    def text_source(self):
+        """Lines or bytes, cut up by a select."""
         rng = self.rng
+        name, form = self.name("s"), rng.choice(["text", "bytes", "file"])
+        partitions = rng.choice([1, 2])
+        self.bound_ms = rng.choice([0, 2000])
+        column = "payload" if form == "bytes" else "line"
+        kind = Kind("bytes") if form == "bytes" else STRING
+        row = Row(name, [Field(column, kind)], time=TIMESTAMP_MS, slack_ms=self.bound_ms, kafka=form != "file")
+        if form == "file":
+            clauses = f"from file 'in/{name}-*' format text"
+            time = "event time parse_timestamp(split_part(line, '|', 1), '%Y-%m-%dT%H:%M:%S.%fZ') as at"
+            row.fields, row.time = row.fields + [Field("at", TIMESTAMP_US)], TIMESTAMP_US
+        else:
+            clauses = f"from kafka topic 'in.{name}' partitions {partitions} format {form}"
+            time = "event time kafka_time"
+        self.statements.append(f"source {name} {clauses}\n  {time}\n  watermark {self.bound_ms}ms\n  rejects to rejected;")
+        fields = [Field("id", STRING), Field("k", STRING), Field("ts", TIMESTAMP_US), Field("c0", STRING)]
+
+        def encode(record):
+            at = data.values.instant_text(record["ts"], "timestamp_us")
+            return "|".join([at, record["id"], record["k"], record["c0"].replace("\n", " ")]).encode()
+        records = self.records(fields, partitions, False)
+        if form == "file":
+            self.write_lines(name, records, partitions, encode, "txt")
+        else:
+            self.write_envelopes(name, records, partitions, False, encode)
+        text = "try(cast(payload as string), '')" if form == "bytes" else "line"
+        cut = row.child(self.name("t"))
+        cut.fields = [f for f in row.fields if f.name == "at"] + [Field("id", STRING), Field("k", STRING), Field("c0", STRING)]
+        at = "at, " if form == "file" else ""
+        self.statements.append(f"stream {cut.name} from {name}\n  select {at}split_part({text}, '|', 2) as id, "
+                               f"split_part({text}, '|', 3) as k,\n    split_part({text}, '|', 4) as c0\n"
+                               "  rejects to rejected;")
+        return cut
+
+    def source(self, like=None):
+        """like: the fields of another source, to make a union with."""
+        rng = self.rng
+        if like is None and rng.random() < 0.1:
+            return self.text_source()
         transport = rng.choice(["avro", "avro", "json", "csv", "jsonl", "container"])
+        if like is not None and transport == "csv":
+            transport = "avro"
         kafka = transport in ("avro", "json")
         fields = self.source_fields(transport == "csv")
+        if like is not None:
+            fields = [Field(f.name, f.kind, not f.nullable if f.name[0] == "c" and rng.random() < 0.3 else f.nullable)
+                      for f in like]
         name = self.name("s")
         self.bound_ms = rng.choice([0, 500, 2000, 5000])
         keyed = rng.random() < 0.6
@@ -99,7 +151,9 @@ class Generator:
         ahead_ms = 300000
         if kafka and rng.random() < 0.5:
             ahead_ms = 10000
-        clauses.append(f"event time ts\n  watermark {self.bound_ms}ms" + (f" ahead {ahead_ms}ms" if ahead_ms == 10000 else ""))
+        by_clock = kafka and rng.random() < 0.1
+        self.computed = not by_clock and rng.random() < 0.15 and like is None
+        clauses.append(f"event time {'kafka_time' if by_clock else 'ts + 250ms as at' if self.computed else 'ts'}\n  watermark {self.bound_ms}ms" + (f" ahead {ahead_ms}ms" if ahead_ms == 10000 else ""))
         drop = kafka and rng.random() < 0.5
         clauses += ["drop tombstones"] if drop else []
         clauses.append("rejects to rejected")
@@ -110,7 +164,9 @@ class Generator:
         for field in row.fields:
             if field.name == "ts":
                 field.nullable = next(f.nullable for f in fields if f.name == "ts")
-        row.time = fields[2].kind
+        row.time = TIMESTAMP_MS if by_clock else fields[2].kind
+        if self.computed:
+            row.fields.append(Field("at", row.time))
         row.key = ["k"] if keyed else [] if partitions == 1 and kafka else None
         row.kafka, row.slack_ms = kafka, self.bound_ms
         return row
@@ -129,14 +185,36 @@ class Generator:
         versions = [(data.schema_of(f"{name}_record", fields), fields)]
         if old and len(old) < len(fields):
             versions.append((data.schema_of(f"{name}_record", old), old))
+        elif transport == "avro" and rng.random() < 0.5:
+            versions.append(self.promoted(name, fields, versions[0][0]))
         clauses = []
         for i, (schema, _) in enumerate(versions):
             path = self.directory / "contracts" / f"{name}_{len(versions) - i}.avsc"
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(json.dumps(schema, indent=1))
             clauses.append(f"{'accepts' if i else 'from'} 'contracts/{path.name}'")
-        self.statements.append(f"contract {name}_contract " + " ".join(clauses) + ";")
+        self.statements.append(f"contract {name}_contract " + " ".join(clauses) + " compatible backward;")
         return versions
+
+    def promoted(self, name, fields, newest):
+        """An older version: narrower types, another name that the newest has as an alias, another order."""
+        narrower = {"int64": INT32, "float64": Kind("float32"), "float32": INT32}
+        old = []
+        for field, entry in zip(fields, newest["fields"]):
+            kind = narrower.get(field.kind.base, field.kind) if self.rng.random() < 0.5 and not self.wild else field.kind
+            older = Field(field.name, kind, field.nullable)
+            if field.name[0] == "c" and self.rng.random() < 0.3:
+                older.alias_of = field.name
+                older.name = "old_" + field.name
+                entry["aliases"] = [older.name]
+            old.append(older)
+        self.rng.shuffle(old)
+        schema = data.schema_of(f"{name}_record", old)
+        for entry in schema["fields"]:          # inner types keep their names
+            newer = next(e for e in newest["fields"] if e["name"] == entry["name"] or entry["name"] in e.get("aliases", []))
+            if not any(f.name == entry["name"] and f.kind.base in ("int32", "float32") for f in old):
+                entry["type"] = newer["type"]
+        return schema, old
 
     def records(self, fields, partitions, keyed):
         """[(partition, kafka_time ms, row)] in order of arrival."""
@@ -203,7 +281,7 @@ class Generator:
             if self.rng.random() < 0.02:
                 return unknown.framed(row, fields)
             writer, its = self.rng.choice(writers)
-            return writer.framed(row, its)
+            return writer.framed({f.name: narrowed(row[getattr(f, "alias_of", f.name)], f.kind) for f in its}, its)
         self.write_envelopes(name, records, partitions, keyed, encode)
 
     def write_json(self, name, fields, versions, records, partitions, keyed, header):
@@ -247,7 +325,7 @@ class Generator:
             self.select(clauses, out)
         if stateful and out.time:
             choice = rng.random()
-            if choice < 0.25 and not out.windowed and not out.deduped:
+            if choice < 0.25 and not out.windowed and not out.deduped and not out.no_dedup:
                 self.dedup(clauses, out)
             elif choice < 0.85 and not (out.deduped and self.duplicates):
                 self.window(clauses, out)
@@ -305,6 +383,12 @@ class Generator:
                 if field.name in ("id", "k") or rng.random() < 0.6:
                     items.append(field.name)
                     fields.append(field)
+        if out.kafka and not out.deduped and rng.random() < 0.25 and not out.no_position:
+            text, kind = rng.choice([("kafka_time", TIMESTAMP_MS), ("kafka_partition", INT32), ("kafka_offset", INT64)])
+            item = self.name("e")
+            items.append(f"{text} as {item}")
+            fields.append(Field(item, kind))
+            out.no_dedup = True
         for _ in range(rng.randrange(1, 4)):
             text, nullable, kind = make.any(3)
             item = self.name("e")
@@ -451,6 +535,10 @@ class Generator:
             if not row.kafka or rng.random() < 0.7:
                 target += " key " + ", ".join(rng.sample(keyable, min(len(keyable), rng.choice([1, 1, 2])))) + \
                     f" partitions {rng.choice([1, 3])}"
+            certain = [f.name for f in row.fields if f.name in keyable and not f.nullable]
+            if not row.corrections and certain and rng.random() < 0.1:
+                target = f"to kafka topic 'out.{name}' partitions 3 upsert by {rng.choice(certain)}" + \
+                    (f" delete when {Expressions(rng, row.fields).definite(1)}" if rng.random() < 0.5 else "")
             target += rng.choice(["", " format json", " format avro"]) if not any(f.opaque for f in row.fields) and not row.corrections else ""
         elif kind == "clickhouse":
             target = f"to clickhouse table 'db.{name}'"
@@ -466,7 +554,13 @@ class Generator:
 
     def generate(self):
         rng = self.rng
-        rows = [self.source() for _ in range(rng.choice([1, 1, 2]))]
+        self.like = self.computed = False
+        rows = [self.source()]
+        if rng.random() < 0.35:
+            first = rows[0]
+            self.like = rng.random() < 0.6 and not self.computed and any(f.name == "ts" for f in first.fields)
+            rows.append(self.source(first.fields if self.like else None))
+            self.like = self.like and rows[1].time is first.time
         for row in list(rows):
             if rng.random() < 0.3:
                 self.sink(row)
@@ -479,6 +573,11 @@ class Generator:
                 self.sink(out)
                 frontier.append(out)
         self.union(rows)
+        if rng.random() < 0.3:
+            self.statements.append("stream dead_ends from rejected\n  where reason <> 'undecodable' and (detail is null or "
+                                   "rule <> 't2')\n  select reason || '!' as why, payload, partition, \"offset\";")
+            self.sinks.append("sink dead_file from dead_ends to file 'out/dead.jsonl' format jsonl exactly once;")
+            self.paths["dead_file"] = "out/dead.jsonl"
         if not any(s.split()[3] in {r.name for r in rows} for s in self.sinks):
             for row in rows:
                 self.sink(row)
@@ -492,6 +591,8 @@ class Generator:
         """The first source's rows in two halves, one changed, and together again."""
         if self.rng.random() < 0.5:
             return
+        if len(rows) > 1 and self.like:
+            return self.union_of_sources(rows[0], rows[1])
         row = rows[0]
         side, left = row.child(self.name("d")), row.child(self.name("t"))
         text = Expressions(self.rng, row.fields).definite(2)
@@ -504,6 +605,14 @@ class Generator:
             self.sink(side)
         else:
             self.sink(out)
+
+    def union_of_sources(self, a, b):
+        both = a.child(self.name("t"))
+        other = {f.name: f for f in b.fields}
+        both.fields = [Field(f.name, f.kind, f.nullable or other[f.name].nullable) for f in a.fields]
+        both.key, both.kafka, both.no_position = None, a.kafka and b.kafka, True
+        out = self.stream([a.name, b.name], both)
+        self.sink(a if out is both else out)
 
 
 def generate(seed, directory):

@@ -156,10 +156,24 @@ class Expressions:
 
     def definite(self, depth):
         """For filters: never null."""
+        if self.rng.random() < 0.25:
+            return self.narrowed(depth)
         text, nullable = self.boolean(depth)
         if not nullable:
             return text
         return f"coalesce({text}, {self.rng.choice(['true', 'false'])})"
+
+    def narrowed(self, depth):
+        """A test of a column that may be null, where it is known not to be."""
+        nullable = [f for f in self.fields if f.nullable and f.kind.base in ORDERED and f.kind.base != "bytes"]
+        if not nullable:
+            return self.null_test(depth)[0]
+        field = self.rng.choice(nullable)
+        operator = "=" if field.kind.base in ("bool", "enum") else self.rng.choice(["<", ">=", "<>"])
+        test = f"{field.name} {operator} {self.literal(field.kind)}"
+        if self.rng.random() < 0.5:
+            return f"{field.name} is not null and {test}"
+        return f"({field.name} is null or {test}) and {self.definite(depth - 1) if depth > 0 else 'true'}"
 
     def int64(self, depth):
         choices = [self.arithmetic("int64"), self.arithmetic("int64"), self.length, self.casted("int64"), self.coalesced("int64"),

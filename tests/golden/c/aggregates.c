@@ -759,11 +759,15 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_trips] = {.name = "trips", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_hourly] = {.name = "hourly", .kind = PIPE_STREAM_NORMAL, .inputs = "trips",
+    [STREAM_trips] = {.name = "trips", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_hourly] = {.name = "hourly", .kind = PIPE_STREAM_NORMAL,
+                       .inputs = (const uint32_t[]){STREAM_trips}, .input_count = 1,
                        .has_select = true, .has_window = true, .has_exchange = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "trips, hourly"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_trips, STREAM_hourly},
+                        .input_count = 2},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

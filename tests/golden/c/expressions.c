@@ -589,11 +589,15 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_items] = {.name = "items", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_priced] = {.name = "priced", .kind = PIPE_STREAM_NORMAL, .inputs = "items",
+    [STREAM_items] = {.name = "items", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_priced] = {.name = "priced", .kind = PIPE_STREAM_NORMAL,
+                       .inputs = (const uint32_t[]){STREAM_items}, .input_count = 1,
                        .has_select = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "items, priced"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_items, STREAM_priced},
+                        .input_count = 2},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

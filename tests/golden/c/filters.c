@@ -402,13 +402,18 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_readings] = {.name = "readings", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_good] = {.name = "good", .kind = PIPE_STREAM_NORMAL, .inputs = "readings",
+    [STREAM_readings] = {.name = "readings", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_good] = {.name = "good", .kind = PIPE_STREAM_NORMAL,
+                     .inputs = (const uint32_t[]){STREAM_readings}, .input_count = 1,
                      .has_filters = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "readings, good"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_readings, STREAM_good},
+                        .input_count = 2},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
-    [STREAM_high] = {.name = "high", .kind = PIPE_STREAM_DIVERTED, .inputs = "good"},
+    [STREAM_high] = {.name = "high", .kind = PIPE_STREAM_DIVERTED,
+                     .inputs = (const uint32_t[]){STREAM_good}, .input_count = 1},
 };
 
 static const struct pipe_stage_def stages[] = {

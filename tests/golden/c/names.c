@@ -352,11 +352,15 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_int_] = {.name = "int", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_for_] = {.name = "for", .kind = PIPE_STREAM_NORMAL, .inputs = "int",
+    [STREAM_int_] = {.name = "int", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_for_] = {.name = "for", .kind = PIPE_STREAM_NORMAL,
+                     .inputs = (const uint32_t[]){STREAM_int_}, .input_count = 1,
                      .has_filters = true, .has_select = true},
-    [STREAM_c____] = {.name = "*/", .kind = PIPE_STREAM_REJECTS, .inputs = "int, for"},
-    [STREAM_do_] = {.name = "do", .kind = PIPE_STREAM_NORMAL, .inputs = "*/", .has_select = true},
+    [STREAM_c____] = {.name = "*/", .kind = PIPE_STREAM_REJECTS,
+                      .inputs = (const uint32_t[]){STREAM_int_, STREAM_for_}, .input_count = 2},
+    [STREAM_do_] = {.name = "do", .kind = PIPE_STREAM_NORMAL,
+                    .inputs = (const uint32_t[]){STREAM_c____}, .input_count = 1,
+                    .has_select = true},
 };
 
 static const struct pipe_stage_def stages[] = {

@@ -705,13 +705,17 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_orders] = {.name = "orders", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_shipped] = {.name = "shipped", .kind = PIPE_STREAM_NORMAL, .inputs = "orders",
+    [STREAM_orders] = {.name = "orders", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_shipped] = {.name = "shipped", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_orders}, .input_count = 1,
                         .has_filters = true, .has_select = true},
-    [STREAM_lines] = {.name = "lines", .kind = PIPE_STREAM_NORMAL, .inputs = "orders",
+    [STREAM_lines] = {.name = "lines", .kind = PIPE_STREAM_NORMAL,
+                      .inputs = (const uint32_t[]){STREAM_orders}, .input_count = 1,
                       .has_unnest = true, .has_select = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "orders"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_orders}, .input_count = 1},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

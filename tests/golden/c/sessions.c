@@ -571,13 +571,17 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_clicks] = {.name = "clicks", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_visits] = {.name = "visits", .kind = PIPE_STREAM_NORMAL, .inputs = "clicks",
+    [STREAM_clicks] = {.name = "clicks", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_visits] = {.name = "visits", .kind = PIPE_STREAM_NORMAL,
+                       .inputs = (const uint32_t[]){STREAM_clicks}, .input_count = 1,
                        .has_window = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "clicks"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_clicks}, .input_count = 1},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
-    [STREAM_late_clicks] = {.name = "late_clicks", .kind = PIPE_STREAM_LATE, .inputs = "visits"},
+    [STREAM_late_clicks] = {.name = "late_clicks", .kind = PIPE_STREAM_LATE,
+                            .inputs = (const uint32_t[]){STREAM_visits}, .input_count = 1},
 };
 
 static const struct pipe_state_def states_of_clicks[] = {

@@ -439,11 +439,14 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_lines] = {.name = "lines", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_requests] = {.name = "requests", .kind = PIPE_STREAM_NORMAL, .inputs = "lines",
+    [STREAM_lines] = {.name = "lines", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_requests] = {.name = "requests", .kind = PIPE_STREAM_NORMAL,
+                         .inputs = (const uint32_t[]){STREAM_lines}, .input_count = 1,
                          .has_filters = true, .has_select = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "lines"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_lines}, .input_count = 1},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

@@ -546,11 +546,15 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_events] = {.name = "events", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_totals] = {.name = "totals", .kind = PIPE_STREAM_NORMAL, .inputs = "events",
+    [STREAM_events] = {.name = "events", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_totals] = {.name = "totals", .kind = PIPE_STREAM_NORMAL,
+                       .inputs = (const uint32_t[]){STREAM_events}, .input_count = 1,
                        .has_window = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "events, totals"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_events, STREAM_totals},
+                        .input_count = 2},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

@@ -603,13 +603,18 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_sales] = {.name = "sales", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_by_shop] = {.name = "by_shop", .kind = PIPE_STREAM_NORMAL, .inputs = "sales",
+    [STREAM_sales] = {.name = "sales", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_by_shop] = {.name = "by_shop", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_sales}, .input_count = 1,
                         .has_window = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "sales, by_shop"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_sales, STREAM_by_shop},
+                        .input_count = 2},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
-    [STREAM_late_sales] = {.name = "late_sales", .kind = PIPE_STREAM_LATE, .inputs = "by_shop"},
+    [STREAM_late_sales] = {.name = "late_sales", .kind = PIPE_STREAM_LATE,
+                           .inputs = (const uint32_t[]){STREAM_by_shop}, .input_count = 1},
 };
 
 static const struct pipe_state_def states_of_sales[] = {

@@ -432,13 +432,16 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_north] = {.name = "north", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_south] = {.name = "south", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_both] = {.name = "both", .kind = PIPE_STREAM_NORMAL, .inputs = "north, south",
+    [STREAM_north] = {.name = "north", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_south] = {.name = "south", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_both] = {.name = "both", .kind = PIPE_STREAM_NORMAL,
+                     .inputs = (const uint32_t[]){STREAM_north, STREAM_south}, .input_count = 2,
                      .has_dedup = true, .has_exchange = true},
     [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
-                        .inputs = "north, south, both"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+                        .inputs = (const uint32_t[]){STREAM_north, STREAM_south, STREAM_both},
+                        .input_count = 3},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

@@ -392,11 +392,14 @@ static const struct pipe_source_def sources[] = {
 };
 
 static const struct pipe_stream_def streams[] = {
-    [STREAM_meters] = {.name = "meters", .kind = PIPE_STREAM_SOURCE, .inputs = ""},
-    [STREAM_load] = {.name = "load", .kind = PIPE_STREAM_NORMAL, .inputs = "meters",
+    [STREAM_meters] = {.name = "meters", .kind = PIPE_STREAM_SOURCE},
+    [STREAM_load] = {.name = "load", .kind = PIPE_STREAM_NORMAL,
+                     .inputs = (const uint32_t[]){STREAM_meters}, .input_count = 1,
                      .has_window = true},
-    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS, .inputs = "meters"},
-    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL, .inputs = "refused",
+    [STREAM_refused] = {.name = "refused", .kind = PIPE_STREAM_REJECTS,
+                        .inputs = (const uint32_t[]){STREAM_meters}, .input_count = 1},
+    [STREAM_reasons] = {.name = "reasons", .kind = PIPE_STREAM_NORMAL,
+                        .inputs = (const uint32_t[]){STREAM_refused}, .input_count = 1,
                         .has_select = true},
 };
 

@@ -1,0 +1,291 @@
+/*
+ * reconcile_report.c: what was found, as a table or as one JSON object.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "reconcile.h"
+
+#define SHOWN_BYTES 4000 /* of one row, in text */
+
+static const char *const kind_names[] = {"raw", "exchange", "sink"};
+
+/* 1,234,567 */
+static const char *grouped(char to[32], uint64_t value)
+{
+    char digits[24];
+    size_t size = pipe_u64_write(digits, value), used = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            to[used++] = ',';
+        to[used++] = digits[i];
+    }
+    to[used] = '\0';
+    return to;
+}
+
+static struct pipe_comparison sum_of(const struct reconcile_layer *layer)
+{
+    struct pipe_comparison sum = {0};
+    for (uint32_t p = 0; p < layer->part_count; p++) {
+        const struct pipe_comparison *c = layer->parts[p]->comparison;
+        if (c == NULL)
+            continue;
+        sum.expected += c->expected;
+        sum.actual += c->actual;
+        sum.unique += c->unique;
+        sum.missing += c->missing;
+        sum.unexpected += c->unexpected;
+    }
+    return sum;
+}
+
+static bool has_ledger(const struct reconcile *r, const struct reconcile_layer *layer)
+{
+    return layer->kind != RECONCILE_RAW || r->has_ledger[layer->index];
+}
+
+static bool all_equal(const struct reconcile *r)
+{
+    bool equal = true;
+    for (uint32_t i = 0; i < r->layer_count; i++)
+        equal = equal && reconcile_layer_equal(&r->layers[i]);
+    for (uint32_t i = 0; i < r->check_count; i++)
+        equal = equal && (r->checks[i].note || reconcile_check_holds(&r->checks[i]));
+    return equal;
+}
+
+/* ---- Text ---- */
+
+static void print_line(FILE *to, const char *kind, const char *name, int width,
+                       const struct pipe_comparison *c, const char *verdict, const char *place)
+{
+    char numbers[5][32];
+    fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s  %-9s  %s\n", kind, width, name,
+            grouped(numbers[0], c->expected), grouped(numbers[1], c->actual),
+            grouped(numbers[2], c->unique), grouped(numbers[3], c->missing),
+            grouped(numbers[4], c->unexpected), verdict, place);
+}
+
+static int by_label(const void *a, const void *b)
+{
+    return strcmp((*(struct reconcile_part *const *)a)->label,
+                  (*(struct reconcile_part *const *)b)->label);
+}
+
+static int name_width(const struct reconcile *r)
+{
+    size_t width = strlen("name");
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        const struct reconcile_layer *layer = &r->layers[i];
+        width = strlen(layer->name) > width ? strlen(layer->name) : width;
+        for (uint32_t p = 0; p < layer->part_count; p++) {
+            size_t label = strlen(layer->parts[p]->label) + 2;
+            width = label > width ? label : width;
+        }
+    }
+    return (int)width;
+}
+
+static void print_parts(FILE *to, const struct reconcile_layer *layer, int width)
+{
+    char name[128];
+    for (uint32_t p = 0; p < layer->part_count; p++) {
+        const struct reconcile_part *part = layer->parts[p];
+        const struct pipe_comparison *c = part->comparison;
+        if (part->label[0] == '\0' || c == NULL)
+            continue;
+        snprintf(name, sizeof name, "  %s", part->label);
+        print_line(to, "", name, width, c,
+                   c->missing + c->unexpected == 0 ? "equal" : "NOT EQUAL", "");
+    }
+}
+
+static void print_layers(const struct reconcile *r, FILE *to)
+{
+    int width = name_width(r);
+    char text[32];
+    fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s\n", "layer", width, "name", "expected", "rows",
+            "unique", "missing", "unexpected");
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        const struct reconcile_layer *layer = &r->layers[i];
+        struct pipe_comparison sum = sum_of(layer);
+        print_line(to, kind_names[layer->kind], layer->name, width, &sum,
+                   reconcile_layer_equal(layer) ? "equal" : "NOT EQUAL", layer->place);
+        print_parts(to, layer, width);
+        if (layer->injected > 0)
+            fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
+                    grouped(text, layer->injected));
+        if (!has_ledger(r, layer))
+            fprintf(to, "%*s no traffic: the input itself is the truth\n", width + 12, "");
+        if (layer->trouble[0] != '\0')
+            fprintf(to, "%*s %s\n", width + 12, "", layer->trouble);
+    }
+    for (uint32_t i = 0; i < r->plan->sink_count; i++) {
+        if (r->layer_of_sink[i] < 0)
+            fprintf(to, "  %-8s  %-*s not kept (%s), so not compared\n", "sink", width,
+                    r->plan->sinks[i].name,
+                    r->outputs_discarded ? "--no-output" : "standard output");
+    }
+}
+
+static void print_rows(const struct reconcile *r, FILE *to)
+{
+    if (r->row_count == 0)
+        return;
+    fprintf(to, "\n  the first rows that differ\n");
+    for (uint32_t i = 0; i < r->row_count; i++) {
+        const struct reconcile_row *row = &r->rows[i];
+        const struct reconcile_layer *layer = &r->layers[row->layer];
+        fprintf(to, "  %-10s  %s, %s\n              %.*s%s\n",
+                row->missing ? "missing" : "unexpected", layer->name, row->where, SHOWN_BYTES,
+                row->text, strlen(row->text) > SHOWN_BYTES ? "…" : "");
+    }
+}
+
+static void print_checks(const struct reconcile *r, FILE *to)
+{
+    const char *group = "";
+    char left[32], right[32];
+    for (uint32_t i = 0; i < r->check_count; i++) {
+        const struct reconcile_check *check = &r->checks[i];
+        const char *sign = check->at_most ? "<=" : "=";
+        bool holds = reconcile_check_holds(check);
+        if (strcmp(group, check->group) != 0)
+            fprintf(to, "\n  %s\n", check->group);
+        group = check->group;
+        bool numbers = check->left >= 0 && check->right >= 0;
+        fprintf(to, "  %-9s  %s %s %s  ", holds ? "equal" : check->note ? "note" : "NOT EQUAL",
+                check->left_text, sign, check->right_text);
+        if (numbers)
+            fprintf(to, "(%s %s %s)\n", grouped(left, (uint64_t)check->left), sign,
+                    grouped(right, (uint64_t)check->right));
+        else
+            fprintf(to, "(%" PRId64 " %s %" PRId64 ")\n", check->left, sign, check->right);
+    }
+}
+
+static void report_text(const struct reconcile *r, FILE *to, bool exact)
+{
+    if (r->layers != NULL && r->compared) {
+        fprintf(to, "reconcile %s, plan %s, directory %s\n\n", r->plan->name, r->plan->hash,
+                r->options->dir);
+        print_layers(r, to);
+        print_rows(r, to);
+        print_checks(r, to);
+        fputc('\n', to);
+    }
+    fprintf(to, "exact %s\n", exact ? "true" : "false");
+}
+
+/* ---- JSON ---- */
+
+static void put_string(struct pipe_buf *json, const char *name, const char *value)
+{
+    pipe_buf_printf(json, "\"%s\":", name);
+    if (value == NULL)
+        pipe_json_null(json);
+    else if (pipe_utf8_check(value, strlen(value)))
+        pipe_json_string(json, pipe_str_of(value, strlen(value)));
+    else
+        pipe_json_base64(json, pipe_str_of(value, strlen(value)));
+}
+
+static void put_comparison(struct pipe_buf *json, const struct pipe_comparison *c)
+{
+    pipe_buf_printf(json,
+                    "\"expected\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"unique\":%" PRIu64
+                    ",\"missing\":%" PRIu64 ",\"unexpected\":%" PRIu64,
+                    c->expected, c->actual, c->unique, c->missing, c->unexpected);
+}
+
+static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t index)
+{
+    const struct reconcile_layer *layer = &r->layers[index];
+    struct pipe_comparison sum = sum_of(layer);
+    bool first = true;
+    pipe_buf_printf(json, "%s{\"layer\":\"%s\",", index > 0 ? "," : "", kind_names[layer->kind]);
+    put_string(json, "name", layer->name);
+    pipe_buf_add_byte(json, ',');
+    put_string(json, "place", layer->place);
+    pipe_buf_add_byte(json, ',');
+    put_comparison(json, &sum);
+    pipe_buf_printf(json, ",\"ledger\":%s,\"injected\":%" PRIu64 ",\"equal\":%s,",
+                    layer->kind != RECONCILE_RAW ? "null" : has_ledger(r, layer) ? "true" : "false",
+                    layer->injected, reconcile_layer_equal(layer) ? "true" : "false");
+    put_string(json, "trouble", layer->trouble[0] != '\0' ? layer->trouble : NULL);
+    pipe_buf_printf(json, ",\"parts\":[");
+    for (uint32_t p = 0; p < layer->part_count; p++) {
+        const struct reconcile_part *part = layer->parts[p];
+        if (part->label[0] == '\0' || part->comparison == NULL)
+            continue;
+        pipe_buf_printf(json, "%s{", first ? "" : ",");
+        put_string(json, "label", part->label);
+        pipe_buf_add_byte(json, ',');
+        put_comparison(json, part->comparison);
+        pipe_buf_add_byte(json, '}');
+        first = false;
+    }
+    pipe_buf_printf(json, "],\"differences\":[");
+    first = true;
+    for (uint32_t i = 0; i < r->row_count; i++) {
+        const struct reconcile_row *row = &r->rows[i];
+        if (row->layer != index)
+            continue;
+        pipe_buf_printf(json, "%s{\"kind\":\"%s\",", first ? "" : ",",
+                        row->missing ? "missing" : "unexpected");
+        put_string(json, "where", row->where);
+        pipe_buf_printf(json, ",\"row\":%s}", row->text);
+        first = false;
+    }
+    pipe_buf_printf(json, "]}");
+}
+
+static void report_json(const struct reconcile *r, FILE *to, bool exact)
+{
+    struct pipe_buf json = {0};
+    pipe_buf_add_byte(&json, '{');
+    put_string(&json, "pipeline", r->plan->name);
+    pipe_buf_add_byte(&json, ',');
+    put_string(&json, "plan", r->plan->hash);
+    pipe_buf_add_byte(&json, ',');
+    put_string(&json, "directory", r->options->dir);
+    pipe_buf_printf(&json, ",\"layers\":[");
+    for (uint32_t i = 0; r->compared && i < r->layer_count; i++)
+        put_layer(r, &json, i);
+    pipe_buf_printf(&json, "],\"checks\":[");
+    for (uint32_t i = 0; r->compared && i < r->check_count; i++) {
+        const struct reconcile_check *check = &r->checks[i];
+        pipe_buf_printf(&json, "%s{", i > 0 ? "," : "");
+        put_string(&json, "group", check->group);
+        pipe_buf_add_byte(&json, ',');
+        put_string(&json, "left", check->left_text);
+        pipe_buf_printf(&json, ",\"relation\":\"%s\",", check->at_most ? "<=" : "=");
+        put_string(&json, "right", check->right_text);
+        pipe_buf_printf(&json,
+                        ",\"left_value\":%" PRId64 ",\"right_value\":%" PRId64
+                        ",\"counts\":%s,\"holds\":%s}",
+                        check->left, check->right, check->note ? "false" : "true",
+                        reconcile_check_holds(check) ? "true" : "false");
+    }
+    pipe_buf_printf(&json, "],");
+    put_string(&json, "error", r->engine->failed ? r->engine->error : NULL);
+    pipe_buf_printf(&json, ",\"exact\":%s}\n", exact ? "true" : "false");
+    fwrite(json.data, 1, json.size, to);
+    pipe_buf_free(&json);
+}
+
+bool reconcile_report(struct reconcile *r, FILE *to)
+{
+    bool exact = r->compared && !r->engine->failed && all_equal(r);
+    for (uint32_t i = 0; r->compared && i < r->layer_count; i++) {
+        struct reconcile_layer *layer = &r->layers[i];
+        if (r->row_count == 0) /* rows name parts by index */
+            qsort(layer->parts, layer->part_count, sizeof *layer->parts, by_label);
+    }
+    if (r->options->json)
+        report_json(r, to, exact);
+    else
+        report_text(r, to, exact);
+    return exact;
+}
