@@ -19,7 +19,7 @@ struct options {
     const char *generated;    /* where the C goes: "generated" */
     const char *program_path; /* of build; NULL: build/NAME */
     bool json_diagnostics;
-    bool check_only; /* fmt --check */
+    bool check_only;       /* fmt --check */
     bool update, verbose;  /* test */
     const char *only_test; /* test: its title; NULL: all */
     enum explain_format format;

@@ -248,7 +248,8 @@ static void print_overview(void)
         "  build: -o FILE          the program (default: build/NAME); --out DIR as above",
         "  fmt: --check            change nothing; name the files that would change, exit 1",
         "  test: --only TITLE      only this test",
-        "        --update          write the rows that came out into the file; exit 1 if it changed",
+        "        --update          write the rows that came out into the file; exit 1 if it "
+        "changed",
         "        -v                name the tests that passed, too",
         "  --explain: --format text|json|mermaid|dot    --stage ast|logical|physical",
         "             --rate 5000/s                     size the state for that many records",
@@ -274,7 +275,8 @@ static void print_overview(void)
         "A test runs three ways: straight; stopped and restored after every row; with every commit",
         "refused once. The language is in docs/language.md.",
         "",
-        "Environment: CC and CFLAGS for build and test; PIPEC_HOME, where runtime/ and libpipe.a are.",
+        "Environment: CC and CFLAGS for build and test; PIPEC_HOME, where runtime/ and libpipe.a "
+        "are.",
         "Exit codes: 0 ok, 1 errors in the program, 2 usage, 4 a fault of pipec.",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

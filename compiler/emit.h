@@ -100,6 +100,7 @@ struct stream_names {
     const char *reject;                 /* reject streams: makes the row and pushes it */
     struct row_view in, kept, leaves;   /* at push, keep, out */
     const char *key;                    /* of a dedup or window: encodes it into task->key */
+    const char *state;                  /* of the same: state_index */
     const char *accumulator, *emit_row; /* of a window */
     bool is_called, is_written;
 };
@@ -138,6 +139,7 @@ struct emitter {
     ident_list sinks, stages, exchanges; /* SINK_x … by index */
     ident_list sink_functions;
     const char **record_functions; /* by stage */
+    const char **ahead_functions;  /* by stage; NULL: none */
 };
 
 /* --- emit.c, emit_text.c: text
@@ -355,6 +357,7 @@ const char *aggregate_member(struct emitter *e, const struct stream *stream,
 bool args_may_fail(const struct step *step);
 void emit_sources(struct emitter *e);                                      /* emit_source.c */
 const char *record_function(struct emitter *e, const struct stage *stage); /* its name, or "NULL" */
+const char *ahead_function(struct emitter *e, const struct stage *stage);  /* its name, or NULL */
 void emit_indexes(struct emitter *e);                                      /* emit_tables.c */
 void emit_tables(struct emitter *e);
 /* A written constant as JSON of its type (emit_traffic.c). */

@@ -142,6 +142,64 @@ static void emit_source_record(struct emitter *e, const struct stream *stream, c
     emit(e, 0, "}\n");
 }
 
+/* Whether rows of this type are decoded without memory of their own, as a rule. */
+static bool is_flat(const struct record_type *type)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        enum type_kind kind = type->fields[i].type->kind;
+        if (kind == TYPE_ARRAY || kind == TYPE_MAP || kind == TYPE_RECORD)
+            return false;
+    }
+    return true;
+}
+
+/* The call that asks for the memory of the stream's state, by the key of a row as the source
+ * decodes it; NULL: the state has few keys, or rows of another struct, or keys that are not
+ * decoded. */
+static const char *ahead_call(struct emitter *e, const struct stream *source,
+                              const struct stream *stream)
+{
+    const struct stream_names *names = names_of(e, stream);
+    const struct step *step = stateful_step(stream);
+    if (!names->is_written || names->key == NULL || step == NULL || step->key_count == 0 ||
+        names->kept.info != payload_view(e, source).info)
+        return NULL;
+    for (size_t i = 0; source->source->event_time_added && i < step->key_count; i++)
+        if (step->key_columns[i] == source->source->event_time_column)
+            return NULL;
+    if (step->kind == STEP_DEDUP)
+        return "pipe_dedup_ahead";
+    return step->kind == STEP_WINDOW && step->window == WINDOW_SESSION ? "pipe_session_ahead"
+                                                                       : NULL;
+}
+
+/* Memory is slow: what dedups and sessions will look up is asked for some records before. */
+static const char *emit_ahead(struct emitter *e, const struct stage *stage)
+{
+    const struct stream *source = stage->source;
+    struct row_view view = payload_view(e, source);
+    const char *name = NULL;
+    if (source->source->contract == NULL || !is_flat(view.type))
+        return NULL;
+    for (size_t i = 0; i < stage->states.count; i++) {
+        const struct stream *stream = stage->states.items[i]->stream;
+        const char *call = ahead_call(e, source, stream);
+        if (call == NULL)
+            continue;
+        if (name == NULL) {
+            name = global_name(e, "ahead_%s", names_of(e, source)->ident);
+            emit_comment(e, 0, "A row that comes soon: asks for the memory its keys will need.");
+            emit(e, 0, "static void %s(struct pipe_task *task, const void *decoded)\n{", name);
+            emit(e, 1, "const struct %s *row = decoded;\n", view.info->tag);
+        }
+        emit(e, 1, "%s(&task->key, row);", names_of(e, stream)->key);
+        emit(e, 1, "%s(task, %s);", call, state_index(e, stream));
+    }
+    if (name != NULL)
+        emit(e, 0, "}\n");
+    return name;
+}
+
 static void emit_exchange_record(struct emitter *e, const struct exchange *exchange,
                                  const char *name)
 {
@@ -168,6 +226,11 @@ static void emit_exchange_record(struct emitter *e, const struct exchange *excha
     emit(e, 0, "}\n");
 }
 
+const char *ahead_function(struct emitter *e, const struct stage *stage)
+{
+    return e->ahead_functions[stage->index];
+}
+
 const char *record_function(struct emitter *e, const struct stage *stage)
 {
     return e->record_functions[stage->index];
@@ -178,10 +241,15 @@ void emit_sources(struct emitter *e)
     struct text *before = emit_to(e, SECTION_SOURCES);
     e->record_functions =
         arena_alloc(e->arena, (e->plan->stages.count + 1) * sizeof *e->record_functions);
+    e->ahead_functions =
+        arena_alloc(e->arena, (e->plan->stages.count + 1) * sizeof *e->ahead_functions);
     for (size_t i = 0; i < e->plan->stages.count; i++) {
         const struct stage *stage = e->plan->stages.items[i];
         const char *name = global_name(e, "record_%s", mangle(e, stage->name));
         e->record_functions[i] = "NULL";
+        e->ahead_functions[i] = NULL;
+        if (stage->source != NULL)
+            e->ahead_functions[i] = emit_ahead(e, stage);
         if (stage->source != NULL)
             emit_source_record(e, stage->source, name);
         else if (stage->input->kind == EXCHANGE_ROWS &&

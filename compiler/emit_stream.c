@@ -322,8 +322,11 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
 /* Index in stage->states. One stream may have states in several stages, at different places. */
 const char *state_index(struct emitter *e, const struct stream *stream)
 {
+    struct stream_names *names = names_of(e, stream);
     const char *first = NULL, *table = "";
     bool same = true;
+    if (names->state != NULL)
+        return names->state;
     for (size_t s = 0; s < e->plan->stages.count; s++) {
         const struct stage *stage = e->plan->stages.items[s];
         for (size_t i = 0; i < stage->states.count; i++) {
@@ -337,18 +340,17 @@ const char *state_index(struct emitter *e, const struct stream *stream)
                                  e->stages.items[s], i);
         }
     }
-    const struct stream_names *names = names_of(e, stream);
     const char *name = global_name(e, "STATE_%s", names->ident);
     if (same) {
         struct text *before = emit_to(e, SECTION_INDEXES);
         emit(e, 0, "enum { %s = %s };", name, first == NULL ? "0" : first);
         e->out = before;
-        return name;
+        return names->state = name;
     }
     name = global_name(e, "state_of_%s", names->ident);
     emit_comment(e, 0, "Where its state is, by stage.");
     emit(e, 0, "static const uint32_t %s[] = {%s};\n", name, table);
-    return arena_printf(e->arena, "%s[task->stage_index]", name);
+    return names->state = arena_printf(e->arena, "%s[task->stage_index]", name);
 }
 
 void emit_dedup(struct emitter *e, const struct stream *stream, const struct step *step)

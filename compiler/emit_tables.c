@@ -239,6 +239,8 @@ static void emit_stage_table(struct emitter *e)
             e->arena, ".name = %s,\n.source = %d,\n.exchange = %d,\n.record = %s,\n",
             c_string_z(e, stage->name), stage->source != NULL ? source_index(e, stage->source) : -1,
             stage->input != NULL ? (int)stage->input->index : -1, record_function(e, stage));
+        if (ahead_function(e, stage) != NULL)
+            fields = arena_printf(e->arena, "%s.ahead = %s,\n", fields, ahead_function(e, stage));
         if (stage->states.count > 0)
             fields = arena_printf(e->arena, "%s.states = states_of_%s,\n.state_count = %zu,\n",
                                   fields, ident, stage->states.count);

@@ -96,7 +96,7 @@ void constant_json(struct text *out, const struct constant *constant, const stru
             add_json_string(out, name, strlen(name));
             text_puts(out, ":");
             constant_json(out, constant->items.items[i],
-                         column >= 0 ? type->record->fields[column].type : type->element);
+                          column >= 0 ? type->record->fields[column].type : type->element);
         }
         text_puts(out, constant->items.count == 0 ? "{}" : "}");
         break;

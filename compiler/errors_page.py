@@ -33,7 +33,7 @@ def entry(code, title, errors):
     parts = [f"### {code}: {title}\n", read(errors / f"{code}.md"), ""]
     example = read(errors / f"{code}.pipe")
     # An example with bytes that a page can't hold is compiled by tests/golden/run.py only.
-    info = f"pipe error {code}" if shown(example) == example else "text"
+    info = "pipe error" if shown(example) == example else "text"
     parts += [f"```{info}", shown(example), "```", ""]
     parts += ["```text", shown(read(errors / f"{code}.txt")), "```", ""]
     return "\n".join(parts)

@@ -19,8 +19,8 @@ struct planner {
 
 struct stream_plan *stream_plan_of(const struct program *program, const struct stream *stream)
 {
-    bool known = stream->index < program->streams.count &&
-                 program->streams.items[stream->index] == stream;
+    bool known =
+        stream->index < program->streams.count && program->streams.items[stream->index] == stream;
     return known ? &program->plan->streams[stream->index] : NULL;
 }
 

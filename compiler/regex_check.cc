@@ -21,7 +21,8 @@ static char *copy_of(const std::string &text)
     return copy;
 }
 
-// RE2 lets `\C` match one byte of a character: what it matches would be no text. Not between \Q and \E.
+// RE2 lets `\C` match one byte of a character: what it matches would be no text. Between \Q and
+// \E it is text.
 static bool takes_bytes(const char *pattern, size_t size_bytes)
 {
     for (size_t i = 0; i + 1 < size_bytes; i++) {

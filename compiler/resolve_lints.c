@@ -209,12 +209,10 @@ static void check_stream_use(const struct resolver *resolver, const struct strea
         report_side(program, stream);
         return;
     }
-    bool feeds = feeds_any_side(resolver, stream);
-    if (feeds && stream->kind == STREAM_NORMAL) {
-        bool diverts = clause_find(stream->statement, CLAUSE_DIVERT) != NULL;
-        if (diverts)
-            return;
-    }
+    bool diverts =
+        stream->kind == STREAM_NORMAL && clause_find(stream->statement, CLAUSE_DIVERT) != NULL;
+    if (diverts && feeds_any_side(resolver, stream))
+        return;
     struct diag *diag =
         diag_lint(program, W2001, stream->span, "nobody reads `%s`", stream->name.text);
     diag_help(diag, "read it in a stream or a sink, or remove it");

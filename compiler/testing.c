@@ -1,6 +1,6 @@
 /*
- * testing.c: `pipec test`. The program is emitted and built in a scratch directory with a tap on every
- * stream under test in the place of its sinks; its command `run-tests` runs the tests.
+ * testing.c: `pipec test`. The program is emitted and built in a scratch directory with a tap on
+ * every stream under test in the place of its sinks; its command `run-tests` runs the tests.
  */
 #include "testing.h"
 #include "command.h"
@@ -47,8 +47,7 @@ static struct test_expect expect_of(struct program *program, const struct expect
     struct test_expect expect = {.expectation = expectation,
                                  .stream = test_stream(program, expectation->stream.text)};
     const struct record_type *row = expect.stream->row;
-    const struct constant *first =
-        expectation->rows.count > 0 ? expectation->rows.items[0] : NULL;
+    const struct constant *first = expectation->rows.count > 0 ? expectation->rows.items[0] : NULL;
     expect.column_count = first != NULL ? first->names.count : row->field_count;
     expect.columns = arena_alloc(program->arena, (expect.column_count + 1) * sizeof(uint32_t));
     for (size_t i = 0; i < expect.column_count; i++)
@@ -68,8 +67,7 @@ static void add_run(struct program *program, const struct statement *test, test_
 /* The tests that are wanted; false, after a message: there is none of that title. */
 static bool choose_tests(struct program *program, const char *only, test_runs *runs)
 {
-    const char **titles =
-        arena_alloc(program->arena, (program->tests.count + 1) * sizeof *titles);
+    const char **titles = arena_alloc(program->arena, (program->tests.count + 1) * sizeof *titles);
     for (size_t i = 0; i < program->tests.count; i++) {
         const struct statement *test = program->tests.items[i];
         titles[i] = test->text;
@@ -106,17 +104,18 @@ static void add_tap(struct program *program, struct stream *stream, struct span 
         return;
     /* `"` can't be in a name of the program */
     const char *name = arena_printf(program->arena, "expect \"%s\"", stream->name.text);
-    *tap = (struct sink){.name = {intern_cstr(program, name), at},
-                         .span = at,
-                         .from = stream,
-                         .kind = SINK_KAFKA,
-                         .target = arena_printf(program->arena, "pipec.expect.%s", stream->name.text),
-                         .partitions = 1,
-                         .format = FORMAT_JSON,
-                         .exactly_once = true,
-                         .commit_ms = program->commit_ms,
-                         .commit_bytes = program->commit_bytes,
-                         .version_column = -1};
+    *tap =
+        (struct sink){.name = {intern_cstr(program, name), at},
+                      .span = at,
+                      .from = stream,
+                      .kind = SINK_KAFKA,
+                      .target = arena_printf(program->arena, "pipec.expect.%s", stream->name.text),
+                      .partitions = 1,
+                      .format = FORMAT_JSON,
+                      .exactly_once = true,
+                      .commit_ms = program->commit_ms,
+                      .commit_bytes = program->commit_bytes,
+                      .version_column = -1};
     vec_push(program->arena, &stream->sinks, tap);
     vec_push(program->arena, &program->sinks, tap);
 }
@@ -177,8 +176,8 @@ static bool run_tests(const char *program_path, const char *tests, const char *s
     char *argv[] = {(char *)program_path, "run-tests", (char *)tests, (char *)scratch, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, results,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, results, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     pid_t child;
     int status = 0, error = posix_spawn(&child, program_path, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);

@@ -12,22 +12,25 @@
 enum { TEST_WAYS = 3 };
 
 /* Of one row, in the order of the columns that the expectation names: canonical JSON texts. */
-struct cells { const char **texts; };
+struct cells {
+    const char **texts;
+};
 typedef VEC(struct cells) cells_list;
 
 struct test_expect {
     const struct expectation *expectation;
     const struct stream *stream;
-    uint32_t *columns; size_t column_count; /* compared, in the stream's row; of `nothing`: all */
+    uint32_t *columns;
+    size_t column_count; /* compared, in the stream's row; of `nothing`: all */
     cells_list expected;
     cells_list actual[TEST_WAYS];
 };
 
 struct test_run {
     const struct statement *test;
-    struct span title;                  /* with its quotes */
+    struct span title; /* with its quotes */
     VEC(struct test_expect) expects;
-    const char *errors[TEST_WAYS];      /* why the program stopped, or NULL */
+    const char *errors[TEST_WAYS]; /* why the program stopped, or NULL */
     bool failed;
 };
 typedef VEC(struct test_run) test_runs;
@@ -43,7 +46,9 @@ bool tests_read_results(struct program *program, const json_t *results, test_run
 /* --- testing_compare.c --- */
 
 /* The difference of two multisets: `pair` rows have a counterpart that differs in some columns. */
-struct row_pair { size_t expected, actual; };
+struct row_pair {
+    size_t expected, actual;
+};
 struct difference {
     VEC(struct row_pair) pairs;
     VEC(size_t) missing, unexpected;

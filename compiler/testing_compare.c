@@ -5,8 +5,8 @@
 
 enum { SHOWN_ROWS = 10 }; /* messages of a kind and expectation */
 
-static const char *const way_names[TEST_WAYS] = {
-    "straight", "stopped and restored after every row", "every commit refused once"};
+static const char *const way_names[TEST_WAYS] = {"straight", "stopped and restored after every row",
+                                                 "every commit refused once"};
 
 /* ---- multisets ---- */
 
@@ -26,8 +26,7 @@ static void pair_rows(struct program *program, const struct test_expect *expect,
     const cells_list *expected = &expect->expected, *actual = &expect->actual[way];
     for (size_t i = 0; i < expected->count; i++)
         for (size_t j = 0; !met[i] && j < actual->count; j++) {
-            if (used[j] ||
-                equal_cells(expect, &expected->items[i], &actual->items[j]) != equal)
+            if (used[j] || equal_cells(expect, &expected->items[i], &actual->items[j]) != equal)
                 continue;
             met[i] = used[j] = true;
             if (equal < expect->column_count)
@@ -136,9 +135,9 @@ static void report_pair(const struct report *report, const struct test_expect *e
 static void report_missing(const struct report *report, const struct test_expect *expect,
                            size_t way, size_t index)
 {
-    struct diag *diag = diag_detached(report->program, report->head,
-                                      expect->expectation->rows.items[index]->span,
-                                      "a row of `%s` is missing", expect->stream->name.text);
+    struct diag *diag =
+        diag_detached(report->program, report->head, expect->expectation->rows.items[index]->span,
+                      "a row of `%s` is missing", expect->stream->name.text);
     diag_label(diag, "not in the output");
     diag_note(diag, "`%s` has %zu row%s", expect->stream->name.text, expect->actual[way].count,
               expect->actual[way].count == 1 ? "" : "s");
@@ -153,7 +152,8 @@ static void report_unexpected(const struct report *report, const struct test_exp
     struct diag *diag =
         diag_detached(report->program, report->head, expect->expectation->stream.span,
                       "a row of `%s` is not expected", expect->stream->name.text);
-    diag_label(diag, expect->expectation->nothing ? "nothing is expected" : "not among these rows, or not so often");
+    diag_label(diag, expect->expectation->nothing ? "nothing is expected"
+                                                  : "not among these rows, or not so often");
     diag_note(diag, "the row is %s", test_row_text(report->program, expect, row, &writable));
     print(report, diag);
 }
@@ -163,9 +163,9 @@ static void report_more(const struct report *report, const struct test_expect *e
 {
     if (count <= SHOWN_ROWS)
         return;
-    struct diag *diag =
-        diag_detached(report->program, report->head, expect->expectation->stream.span,
-                      "%zu more rows of `%s` %s", count - SHOWN_ROWS, expect->stream->name.text, what);
+    struct diag *diag = diag_detached(report->program, report->head,
+                                      expect->expectation->stream.span, "%zu more rows of `%s` %s",
+                                      count - SHOWN_ROWS, expect->stream->name.text, what);
     print(report, diag);
 }
 

@@ -8,7 +8,7 @@
 enum {
     NUMBER_DIGITS = 38,
     NAME_BYTES = 63,
-    DURATION_TEXT_DAYS = 365 /* an instant up to here is written as a duration where nothing tells */
+    DURATION_TEXT_DAYS = 365 /* an instant beyond is never written as a duration */
 };
 
 /* ---- texts ---- */
@@ -109,15 +109,12 @@ static bool add_instant(struct text *out, const char *text, const struct type *t
     bool micros = type->kind == TYPE_TIMESTAMP_US;
     int64_t value;
     bool short_form = text_to_timestamp(text, strlen(text), micros, &value) && value >= 0 &&
-                      (!micros || value % 1000 == 0);
-    value /= micros ? 1000 : 1;
-    if (style != NULL ? style->kind == CONST_DURATION
-                      : value <= DURATION_TEXT_DAYS * INT64_C(86400000))
-        if (short_form) {
-            add_duration(out, value);
-            return true;
-        }
-    return add_string(out, text, strlen(text));
+                      (!micros || value % 1000 == 0) &&
+                      value / (micros ? 1000 : 1) <= DURATION_TEXT_DAYS * INT64_C(86400000);
+    if (!short_form || (style != NULL && style->kind != CONST_DURATION))
+        return add_string(out, text, strlen(text));
+    add_duration(out, value / (micros ? 1000 : 1));
+    return true;
 }
 
 /* ---- values ---- */
@@ -192,6 +189,7 @@ bool test_constant(struct program *program, const char *cell, const struct type 
         return text_puts(out, cell), true;
     switch (type->kind) {
     case TYPE_BOOL:
+        return text_puts(out, cell), true;
     case TYPE_INT32:
     case TYPE_INT64:
     case TYPE_FLOAT32:

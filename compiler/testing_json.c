@@ -85,14 +85,14 @@ static int source_number(const struct program *program, const struct stream *sou
 static json_t *given_json(struct program *program, const struct stream *source,
                           const struct given *given)
 {
-    json_t *json = json_pack("{s:i, s:I, s:I}", "source", source_number(program, source), "partition",
-                             (json_int_t)(given->has_partition ? given->partition : 0), "at_ms",
-                             (json_int_t)given->at_ms);
+    json_t *json = json_pack("{s:i, s:I, s:I}", "source", source_number(program, source),
+                             "partition", (json_int_t)(given->has_partition ? given->partition : 0),
+                             "at_ms", (json_int_t)given->at_ms);
     if (given->kind == GIVEN_ROW)
         json_object_set_new(json, "row", given_row(program, source->source, given));
     else if (given->kind == GIVEN_TEXT)
-        json_object_set_new(json, "text",
-                            json_of_text(&(struct text){(char *)given->text, given->text_bytes, 0}));
+        json_object_set_new(
+            json, "text", json_of_text(&(struct text){(char *)given->text, given->text_bytes, 0}));
     return json;
 }
 
@@ -140,8 +140,8 @@ static json_t *expect_json(struct program *program, const struct test_expect *ex
     while (program->sinks.items[sink]->from != expect->stream)
         sink++;
     for (size_t c = 0; c < expect->column_count; c++)
-        json_array_append_new(
-            columns, json_of_string(expect->stream->row->fields[expect->columns[c]].name));
+        json_array_append_new(columns,
+                              json_of_string(expect->stream->row->fields[expect->columns[c]].name));
     for (size_t i = 0; i < expect->expectation->rows.count; i++)
         json_array_append_new(rows, expected_row(expect, expect->expectation->rows.items[i]));
     json_object_set_new(json, "sink", json_integer(sink));
@@ -216,8 +216,8 @@ static bool read_rows(struct program *program, const json_t *rows, size_t column
             const json_t *cell = json_array_get(row, c);
             if (!json_is_string(cell))
                 return false;
-            cells.texts[c] = arena_strndup(program->arena, json_string_value(cell),
-                                           json_string_length(cell));
+            cells.texts[c] =
+                arena_strndup(program->arena, json_string_value(cell), json_string_length(cell));
         }
         vec_push(program->arena, out, cells);
     }
@@ -229,8 +229,8 @@ static bool read_way(struct program *program, const json_t *json, size_t way, st
     const json_t *error = json_object_get(json, "error");
     const json_t *streams = json_object_get(json, "streams");
     if (json_is_string(error)) {
-        run->errors[way] = arena_strndup(program->arena, json_string_value(error),
-                                         json_string_length(error));
+        run->errors[way] =
+            arena_strndup(program->arena, json_string_value(error), json_string_length(error));
         return true;
     }
     for (size_t i = 0; i < run->expects.count; i++) {

@@ -1,7 +1,7 @@
 /*
- * testing_update.c: `pipec test --update`: the rows that came out, written into the expectations that
- * failed. Only values, rows and `nothing` are replaced, so comments and the rest stay as they are; a file that was
- * in the canonical layout is in it afterwards.
+ * testing_update.c: `pipec test --update`: the rows that came out, written into the expectations
+ * that failed. Only values, rows and `nothing` are replaced, so comments and the rest stay as they
+ * are; a file that was in the canonical layout is in it afterwards.
  */
 #include "command.h"
 #include "testing.h"
@@ -70,7 +70,7 @@ static void remove_row(struct update *update, struct span row)
         for (line = begin - 1; line > 0 && update->source[line - 1] != '\n';)
             line--;
         const char *comment = strstr(update->source + line, "--");
-        if (comment == NULL || comment >= update->source + begin)
+        if (comment == NULL || comment >= update->source + begin || update->source[row.end] == '\n')
             begin--;
     }
     add_edit(update, begin, row.end, "");
@@ -100,14 +100,16 @@ static void add_rows(struct update *update, const struct test_expect *expect, co
     }
     for (size_t i = 0; i < count; i++) {
         bool writable;
-        const char *text = test_row_text(update->program, expect,
-                                         &expect->actual[0].items[rows[i]], &writable);
+        const char *text =
+            test_row_text(update->program, expect, &expect->actual[0].items[rows[i]], &writable);
         if (writable)
             text_printf(&out, "\n%s%s", indent, text);
         else
             refuse_row(expect, text);
     }
     uint32_t begin = at.end - (expectation->nothing ? (uint32_t)strlen("nothing") : 0);
+    while (expectation->nothing && strchr(" \t\r\n", update->source[begin - 1]) != NULL)
+        begin--;
     if (out.size > 0)
         add_edit(update, begin, at.end, arena_strndup(update->program->arena, out.data, out.size));
     text_free(&out);
@@ -123,9 +125,9 @@ static void update_expect(struct update *update, const struct test_expect *expec
     for (size_t i = 0; i < difference.pairs.count; i++)
         replace_values(update, expect, difference.pairs.items[i]);
     for (size_t i = 0; i < both; i++)
-        replace_values(update, expect,
-                       (struct row_pair){difference.missing.items[i],
-                                         difference.unexpected.items[i]});
+        replace_values(
+            update, expect,
+            (struct row_pair){difference.missing.items[i], difference.unexpected.items[i]});
     bool none_left = unexpected == both && missing == expectation->rows.count && missing > both;
     for (size_t i = both; i < missing; i++) {
         struct span row = expectation->rows.items[difference.missing.items[i]]->span;
@@ -200,7 +202,8 @@ static void print_lines(char sign, const struct lines *lines, size_t from, size_
 }
 
 /* Hunks by the next pair of equal lines, at most WINDOW lines away on either side. */
-static void print_changes(struct arena *arena, const struct source *before, const struct text *after)
+static void print_changes(struct arena *arena, const struct source *before,
+                          const struct text *after)
 {
     enum { WINDOW = 200 };
     struct lines old = {0}, new = {0};
@@ -237,7 +240,8 @@ bool test_update(struct program *program, const test_runs *runs, struct text *ou
     struct update update = {.program = program, .source = program->source->text};
     const struct source *source = program->source;
     for (size_t r = 0; r < runs->count; r++)
-        for (size_t i = 0; runs->items[r].errors[0] == NULL && i < runs->items[r].expects.count; i++)
+        for (size_t i = 0; runs->items[r].errors[0] == NULL && i < runs->items[r].expects.count;
+             i++)
             update_expect(&update, &runs->items[r].expects.items[i]);
     if (update.edits.count == 0)
         return false;

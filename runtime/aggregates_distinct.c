@@ -107,10 +107,14 @@ bool pipe_count_distinct_load(struct pipe_count_distinct *acc, struct pipe_reade
     uint32_t count = 0;
     if (!pipe_state_get_u32(in, &count))
         return false;
+    struct pipe_str before = {NULL, 0};
     for (uint32_t i = 0; i < count; i++) {
         struct pipe_str entry;
         if (!pipe_state_get_bytes(in, &entry))
             return false;
+        if (i > 0 && pipe_str_compare(before, entry) >= 0)
+            return pipe_reader_fail(in, "values of the state are out of order");
+        before = entry;
         pipe_count_distinct_update(acc, entry);
     }
     return true;

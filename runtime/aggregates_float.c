@@ -123,8 +123,8 @@ bool pipe_sum_float_load(struct pipe_sum_float *acc, struct pipe_reader *in)
         if (!pipe_state_get(in, &limbs[i]))
             return false;
     }
-    bool canonical = count == 0 ? begin == 0 && !negative
-                                : limbs[begin] != 0 && limbs[begin + count - 1] != 0;
+    bool canonical =
+        count == 0 ? begin == 0 && !negative : limbs[begin] != 0 && limbs[begin + count - 1] != 0;
     if (!canonical || limbs[LIMBS - 1] >> 63)
         return pipe_reader_fail(in, "a sum of the state is malformed");
     bool carry = true;

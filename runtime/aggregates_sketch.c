@@ -112,18 +112,23 @@ bool pipe_approx_count_distinct_load(struct pipe_approx_count_distinct *acc, str
         make_dense(acc);
         memcpy(acc->dense, in->at, REGISTERS);
         in->at += REGISTERS;
+        uint32_t used = 0;
         for (uint32_t i = 0; i < REGISTERS; i++) {
             if (acc->dense[i] > RANKS)
                 return pipe_reader_fail(in, "a sketch of the state is malformed");
+            used += acc->dense[i] != 0;
         }
-        return true;
+        return used > SPARSE_MAX || pipe_reader_fail(in, "a sketch of the state is malformed");
     }
+    uint32_t before = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t entry = 0;
         if (!pipe_state_get_u32(in, &entry))
             return false;
-        if (entry >> 8 >= REGISTERS || (entry & 0xFF) == 0 || (entry & 0xFF) > RANKS)
+        if (entry >> 8 >= REGISTERS || (entry & 0xFF) == 0 || (entry & 0xFF) > RANKS ||
+            (i > 0 && entry >> 8 <= before))
             return pipe_reader_fail(in, "a sketch of the state is malformed");
+        before = entry >> 8;
         set_register(acc, entry >> 8, (uint8_t)entry);
     }
     return true;

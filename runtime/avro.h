@@ -29,14 +29,7 @@ static inline void pipe_reader_init(struct pipe_reader *r, const void *bytes, si
                                     struct pipe_arena *arena)
 {
     const uint8_t *end = bytes != NULL ? (const uint8_t *)bytes + size_bytes : NULL;
-    *r = (struct pipe_reader){(const uint8_t *)bytes,
-                              end,
-                              arena,
-                              NULL,
-                              NULL,
-                              0,
-                              false,
-                              0};
+    *r = (struct pipe_reader){(const uint8_t *)bytes, end, arena, NULL, NULL, 0, false, 0};
 }
 
 /* All three return false. */

@@ -39,6 +39,17 @@ enum pipe_read pipe_container_block(struct pipe_container *container);
 /* The next record's bytes out of the current block (given < count). False: error; the block can't
  * be split; nothing has moved, so that another call fails in the same way. */
 bool pipe_container_record(struct pipe_container *container, struct pipe_str *record);
+/* The same for a caller that knows the records' fields and has read one from container->at up to
+ * `end`. False: not taken, for bytes are left over behind the last; pipe_container_record says so.
+ */
+static inline bool pipe_container_took(struct pipe_container *container, const uint8_t *end)
+{
+    if (container->given + 1 == container->count && end != container->end)
+        return false;
+    container->at = end;
+    container->given++;
+    return true;
+}
 void pipe_container_close(struct pipe_container *container);
 
 /* Writing: the header (codec null), then blocks. `sync` must be the same for all blocks of a file:

@@ -7,8 +7,8 @@
 
 #include "engine.h"
 
-static const char *const commands[] = {"run", "explain", "inspect", "traffic", "inject",
-                                       "reconcile"};
+static const char *const commands[] = {"run",     "explain", "inspect",
+                                       "traffic", "inject",  "reconcile"};
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_help(const struct pipe_plan *plan)

@@ -132,7 +132,7 @@ static const char *decode_whole(struct pipe_task *task, struct pipe_str payload,
     return NULL;
 }
 
-const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void *row)
+static const char *decode_now(struct pipe_task *task, const struct pipe_record *record, void *row)
 {
     const struct engine_task *inner = engine_task_of(task);
     struct pipe_str payload = record->payload;
@@ -168,6 +168,45 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
     }
     pipe_new_row(task);
     return reason;
+}
+
+static uint32_t ahead_index(const struct engine_task *task, const struct pipe_record *record)
+{
+    return (uint32_t)(record - task->batch) % ENGINE_AHEAD;
+}
+
+const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void *row)
+{
+    struct engine_task *inner = engine_task_of(task);
+    if (inner->ahead_ready == 0)
+        return decode_now(task, record, row);
+    uint32_t index = ahead_index(inner, record);
+    if ((inner->ahead_ready >> index & 1) == 0)
+        return decode_now(task, record, row);
+    inner->ahead_ready &= ~(1u << index);
+    task->detail[0] = '\0';
+    memcpy(row, inner->ahead_rows + (size_t)index * task->source->row_bytes,
+           task->source->row_bytes);
+    pipe_new_row(task);
+    return NULL;
+}
+
+/* What is refused, or needs the arena, which is reset between records, is decoded again in its
+ * turn: as if it had never been looked at. */
+void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record)
+{
+    struct pipe_task *public = &task->task;
+    uint32_t index = ahead_index(task, record);
+    void *row = task->ahead_rows + (size_t)index * public->source->row_bytes;
+    pipe_arena_reset(&public->arena);
+    struct pipe_arena_mark before = pipe_arena_mark(&public->arena);
+    if (decode_now(public, record, row) != NULL)
+        return;
+    struct pipe_arena_mark after = pipe_arena_mark(&public->arena);
+    if (before.at != after.at || before.chunk != after.chunk)
+        return;
+    task->ahead_ready |= 1u << index;
+    public->stage->ahead(public, row);
 }
 
 static void describe_time(char *to, size_t room, int64_t time_us)

@@ -9,7 +9,7 @@
  * out. Their tag is their own, so that no exact key equals a hashed one.
  *
  * Memory: 1024 open-addressing tables chosen by the hash, each rebuilt on its own when four fifths
- * are used, without its expired keys, to three fifths: 30 to 40 bytes a key and no long pause. A
+ * are used, without its expired keys, to one half: 30 to 48 bytes a key and no long pause. A
  * key that is expired but still there counts as forgotten, so the verdict never depends on when
  * memory is freed.
  *
@@ -44,6 +44,19 @@ struct bucket {
     bool stored;
 };
 
+/* Identities of keys that come next: a power of two of them. */
+#define AHEAD 16u
+#define AHEAD_SLOTS 2u      /* slots are asked for so many keys after their segments */
+#define AHEAD_KEY_BYTES 104 /* longer keys are identified again */
+
+struct ahead {
+    struct id id;
+    uint64_t place;
+    unsigned tag;
+    uint32_t key_bytes;
+    uint8_t key[AHEAD_KEY_BYTES];
+};
+
 struct pipe_dedup {
     const struct pipe_state_def *def;
     struct pipe_hash_key hash_key;
@@ -58,6 +71,8 @@ struct pipe_dedup {
     bool drop_stored;        /* buckets below the first were stored */
     uint64_t serial;         /* of the next save */
     struct pipe_buf pending; /* struct id, added since the last save */
+    struct ahead *ahead; /* [ahead_taken, ahead_count) modulo AHEAD are to come; NULL: none yet */
+    uint32_t ahead_taken, ahead_count;
 };
 
 static inline int64_t expiry_of(const struct id *id)
@@ -163,16 +178,16 @@ static inline struct id *find(const struct segment *segment, uint64_t place, con
     }
 }
 
-/* Makes room: keys that are expired at `watermark` go, the rest takes three fifths. */
+/* Makes room: keys that are expired at `watermark` go, the rest takes one half. */
 static void rebuild(struct pipe_dedup *dedup, struct segment *segment, int64_t watermark)
 {
     struct segment old = *segment;
     uint32_t live = 0;
     for (uint32_t i = 0; i < old.capacity; i++)
         live += tag_of(&old.ids[i]) != TAG_FREE && expiry_of(&old.ids[i]) >= watermark;
-    if (live > UINT32_MAX / 2)
+    if (live > UINT32_MAX / 2 - 4)
         pipe_out_of_memory();
-    segment->capacity = live + live / 3 * 2 + 8;
+    segment->capacity = 2 * live + 8;
     segment->ids = pipe_calloc(segment->capacity, sizeof *segment->ids);
     segment->used = live;
     dedup->slots += segment->capacity - (uint64_t)old.capacity;
@@ -284,6 +299,49 @@ static void remember(struct pipe_dedup *dedup, uint64_t place, struct id *slot, 
     dedup->live++;
 }
 
+void pipe_dedup_ahead(struct pipe_task *task, uint32_t state)
+{
+    struct pipe_dedup *dedup = task->states[state];
+    if (task->key.size > AHEAD_KEY_BYTES)
+        return;
+    if (dedup->ahead == NULL)
+        dedup->ahead = pipe_calloc(AHEAD, sizeof *dedup->ahead);
+    struct ahead *ahead = &dedup->ahead[dedup->ahead_count++ % AHEAD];
+    if (dedup->ahead_count - dedup->ahead_taken > AHEAD)
+        dedup->ahead_taken++;
+    ahead->tag = identify(dedup, &task->key, &ahead->id);
+    ahead->place = place_of(dedup, &ahead->id);
+    ahead->key_bytes = (uint32_t)task->key.size;
+    memcpy(ahead->key, task->key.data, task->key.size);
+    __builtin_prefetch(segment_of(dedup, ahead->place));
+    /* The segment of an earlier one has come by now. */
+    uint64_t place = dedup->ahead[(dedup->ahead_count - 1 - AHEAD_SLOTS) % AHEAD].place;
+    const struct segment *segment = segment_of(dedup, place);
+    if (segment->capacity > 0) {
+        const struct id *slot = &segment->ids[slot_of(segment, place)];
+        __builtin_prefetch(slot, 1);
+        __builtin_prefetch(slot + 2, 1);
+    }
+}
+
+/* The identity of the key and its place; that of the records since the last one that were not asked
+ * for is dropped. */
+static unsigned identify_next(struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id,
+                              uint64_t *place)
+{
+    while (dedup->ahead_taken != dedup->ahead_count) {
+        const struct ahead *ahead = &dedup->ahead[dedup->ahead_taken++ % AHEAD];
+        if (ahead->key_bytes == key->size && memcmp(ahead->key, key->data, key->size) == 0) {
+            *id = ahead->id;
+            *place = ahead->place;
+            return ahead->tag;
+        }
+    }
+    unsigned tag = identify(dedup, key, id);
+    *place = place_of(dedup, id);
+    return tag;
+}
+
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
                                    const struct pipe_record *record)
 {
@@ -301,8 +359,8 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
         return PIPE_TOO_OLD;
     }
     struct id id;
-    unsigned tag = identify(dedup, &task->key, &id);
-    uint64_t place = place_of(dedup, &id);
+    uint64_t place;
+    unsigned tag = identify_next(dedup, &task->key, &id, &place);
     struct segment *segment = segment_of(dedup, place);
     struct id *slot = segment->capacity == 0 ? NULL : find(segment, place, &id, tag);
     if (slot != NULL && tag_of(slot) != TAG_FREE && watermark <= expiry_of(slot)) {
@@ -341,6 +399,7 @@ static void dedup_destroy(void *state)
     free(dedup->segments);
     free(dedup->buckets);
     pipe_buf_free(&dedup->pending);
+    free(dedup->ahead);
     free(dedup);
 }
 

@@ -14,6 +14,7 @@
 
 #include "engine.h"
 
+#define TURN_BATCHES 8     /* of one task in a round: its state stays in the cache for that long */
 #define FEED_RECORDS 4096u /* a round and source */
 #define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
@@ -173,6 +174,10 @@ bool engine_open(struct pipe_engine *engine)
         engine->plan->start();
     if (!engine_recover(engine) || !engine_open_outputs(engine))
         return false;
+    if (engine->resumed)
+        pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu",
+                     engine->dir, (unsigned long long)engine->restored_entries,
+                     (unsigned long long)engine->replayed);
     if (!engine_commit(engine)) /* identity, inputs, topics, the positions of new tasks */
         return false;
     classify_sources(engine);
@@ -266,23 +271,22 @@ static bool run_round(struct pipe_engine *engine, bool *worked)
 {
     uint64_t limit = (uint64_t)engine->options->commit_bytes;
     uint32_t batch = engine->options->batch_records;
+    unsigned turn = batch > 0 ? 1 : TURN_BATCHES;
     engine->wall_ms = engine_wall_ms();
     for (uint32_t i = 0; i < engine->plan->source_count; i++) {
         if (engine->sources[i].feeder != NULL && !feed(engine, &engine->sources[i], worked))
             return false;
     }
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        if (pending_bytes(engine) >= limit && !engine_commit(engine))
-            return false;
-        switch (task_run(&engine->tasks[t], batch > 0 ? batch : BATCH_RECORDS)) {
-        case TASK_WORKED:
-            *worked = true;
-            break;
-        case TASK_IDLE:
-            break;
-        case TASK_FAILED:
-            return false;
+        enum task_result result = TASK_WORKED;
+        for (unsigned i = 0; i < turn && result == TASK_WORKED; i++) {
+            if (pending_bytes(engine) >= limit && !engine_commit(engine))
+                return false;
+            result = task_run(&engine->tasks[t], batch > 0 ? batch : BATCH_RECORDS);
+            *worked = *worked || result == TASK_WORKED;
         }
+        if (result == TASK_FAILED)
+            return false;
     }
     return !engine->failed;
 }

@@ -40,8 +40,8 @@ void pipe_message_level(enum pipe_level least);
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
     PIPE_PRINTF(3, 4);
 
-/* ---- What a test puts in the place of a run's surroundings (testing.c). Besides, with hooks secrets
- * are 'test' and idle partitions follow at once, not once a second. ---- */
+/* ---- What a test puts in the place of a run's surroundings (testing.c). Besides, with hooks
+ * secrets are 'test' and idle partitions follow at once, not once a second. ---- */
 struct pipe_hooks {
     void *context;
     bool (*refuse_commit)(void *context); /* true: this attempt fails before it is written */
@@ -73,9 +73,6 @@ struct pipe_inspect_options {
     const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
     int64_t partition, from, limit; /* partition -1: all */
 };
-struct pipe_inject_options {
-    const char *dir, *source, *file; /* source NULL: the only one that reads a topic */
-};
 struct pipe_traffic_options {
     struct pipe_run_options
         run; /* first; of it feeder and progress: the rows of options are shared */
@@ -89,8 +86,6 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options);
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options);
-int pipe_options_inject(const struct pipe_plan *plan, int argc, char **argv,
-                        struct pipe_inject_options *options);
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options);
 void pipe_options_free(struct pipe_run_options *options);
@@ -148,6 +143,10 @@ struct engine_position {
     struct pipe_input_position input; /* of files: input.offset == offset */
 };
 
+/* How many records before their turn rows are decoded, where the stage has a use for it: long enough
+ * for memory to come, few enough to stay in the first-level cache. A power of two. */
+#define ENGINE_AHEAD 8u
+
 struct engine_task {
     struct pipe_task task; /* first: pipe_task * ↔ engine_task * */
     uint32_t index;        /* in engine->tasks */
@@ -166,6 +165,8 @@ struct engine_task {
     struct pipe_str name;              /* topic or path */
     const char *fault;                 /* of the record in hand */
     const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
+    uint8_t *ahead_rows;               /* rows decoded before their turn, by index modulo ENGINE_AHEAD */
+    uint32_t ahead_ready;              /* bit by the same: the row is there */
     int64_t at_end_since_us;           /* monotonic; -1: not at the end */
     int64_t last_raise_us;             /* monotonic */
     int64_t raise_time_ms;             /* kafka_time of its last time record; PIPE_TIME_MIN: none */
@@ -247,7 +248,7 @@ struct pipe_engine {
     uint64_t commits_since_save, bytes_since_save, commits;
     uint64_t output_bytes;   /* to files and tables in the open commit */
     uint64_t source_records; /* read by source tasks in this run, without replay */
-    uint64_t replayed;
+    uint64_t replayed, restored_entries; /* at the start */
     uint64_t records_at_save;
     bool resumed;         /* an earlier run of this directory had committed something */
     bool finished_before; /* all inputs were at their ends at the start */
@@ -321,6 +322,9 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
                         struct engine_committed *out, struct pipe_counters *counters);
 void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
                       size_t to_bytes); /* of its metadata in the log */
+
+/* decode.c: decodes a record of task->batch before its turn, and lets the stage ask for memory. */
+void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
 
 /* task.c */
 enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED };

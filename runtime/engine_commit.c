@@ -11,7 +11,7 @@
 #define TASK_VERSION 1
 #define SAVE_EVERY_US 10000000
 #define SAVE_EVERY_BYTES (256ull << 20)
-#define SAVE_EVERY_RECORDS (256u << 10)
+#define SAVE_EVERY_RECORDS (512u << 10)
 
 bool engine_has_pending(const struct pipe_engine *engine)
 {

@@ -31,7 +31,7 @@ static void emit_to_topic(struct engine_task *task, struct engine_sink *sink,
         partition = pipe_key_partition(key, sink->partitions);
     else
         partition = (int32_t)((uint32_t)partition % sink->partitions);
-    if (sink->def->format == PIPE_FORMAT_AVRO)
+    if (sink->def->format == PIPE_FORMAT_AVRO && value.data != NULL) /* a tombstone stays one */
         value = frame_avro(sink, value);
     if (!engine->log->ops->append(engine->log, sink->topic, partition, engine->wall_ms, key, value))
         engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);

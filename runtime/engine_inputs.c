@@ -85,8 +85,8 @@ static void make_up_files(const struct pipe_engine *engine, struct engine_source
 {
     const struct pipe_hooks *hooks = engine->options->hooks;
     size_t size = strlen(source->def->target) + 1;
-    source->partitions = hooks->file_partitions(hooks->context,
-                                                (uint32_t)(source - engine->sources));
+    source->partitions =
+        hooks->file_partitions(hooks->context, (uint32_t)(source - engine->sources));
     source->paths = pipe_calloc(source->partitions, sizeof *source->paths);
     source->lengths = pipe_calloc(source->partitions, sizeof *source->lengths);
     for (uint32_t i = 0; i < source->partitions; i++)
@@ -98,7 +98,7 @@ static bool committed_files(struct pipe_engine *engine, struct engine_source *so
 {
     struct pipe_buf value = {0};
     struct pipe_reader reader;
-    struct pipe_str path;
+    struct pipe_str path = {0};
     int64_t count = 0, length;
     char name[128];
     snprintf(name, sizeof name, "inputs/%s", source->def->name);

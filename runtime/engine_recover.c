@@ -276,9 +276,6 @@ bool engine_recover(struct pipe_engine *engine)
     for (uint32_t t = 0; t < engine->task_count; t++)
         any = any || engine->tasks[t].position.offset > 0 || engine->tasks[t].position.seq > 0;
     engine->resumed = any;
-    if (any)
-        pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu",
-                     engine->dir, (unsigned long long)entries,
-                     (unsigned long long)engine->replayed);
+    engine->restored_entries = entries;
     return true;
 }

@@ -2,6 +2,7 @@
  * engine_setup.c: from the plan to sources, sinks, exchanges and tasks.
  */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "engine.h"
 
@@ -305,6 +306,17 @@ char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sin
     return table;
 }
 
+/* What an earlier process wrote behind its last commit is about to be cut off. */
+static void tell_uncommitted(const struct engine_sink *sink,
+                             const struct pipe_output_config *config)
+{
+    struct stat about;
+    if (config->follow && config->path != NULL && stat(config->path, &about) == 0 &&
+        about.st_size > config->committed_bytes)
+        pipe_message(PIPE_INFO, "cut back to the last commit", "sink=%s bytes=%lld", sink->def->name,
+                     (long long)about.st_size - config->committed_bytes);
+}
+
 static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
 {
     struct pipe_output_config config = {.sink = sink->def, .format = PIPE_FORMAT_JSONL};
@@ -328,6 +340,7 @@ static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
     if (standard)
         config.committed_bytes = 0;
     config.path = sink->path;
+    tell_uncommitted(sink, &config);
     sink->output = pipe_output_open(&config, error, sizeof error);
     return sink->output != NULL ||
            engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name, error);
@@ -354,6 +367,7 @@ static void free_task(struct engine_task *task)
     if (task->reader != NULL)
         task->task.engine->log->ops->reader_close(task->reader);
     pipe_arena_free(&task->task.arena);
+    free(task->ahead_rows);
     pipe_buf_free(&task->task.key);
     pipe_buf_free(&task->task.value);
     pipe_buf_free(&task->task.text);

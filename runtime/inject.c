@@ -1,10 +1,10 @@
 /*
  * inject.c: `NAME inject`: given rows, in given order, into the embedded topic of a source.
  *
- * A batch of rows and the position behind it in the file are one commit of the log, so every row of a file
- * is appended exactly once, however often the command is stopped and repeated. The position is kept
- * under the file's path, with a hash of all lines before it: a file that was changed there is refused,
- * one that has grown goes on.
+ * A batch of rows and the position behind it in the file are one commit of the log, so every row of
+ * a file is appended exactly once, however often the command is stopped and repeated. The position
+ * is kept under the file's path, with a hash of all lines before it: a file that was changed there
+ * is refused, one that has grown goes on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,15 +53,15 @@ struct injection {
     struct pipe_engine *engine;
     const struct pipe_source_def *source;
     uint32_t topic;
-    const char *path;   /* as given */
-    char name[160];     /* of the position in the log's metadata */
+    const char *path; /* as given */
+    char name[160];   /* of the position in the log's metadata */
     FILE *file;
     struct pipe_buf line, value;
     struct pipe_arena arena;
-    int64_t number;     /* of the line in hand, from 1 */
-    uint64_t hash;      /* of all lines up to it */
-    int64_t done;       /* lines that were appended, by this process or before */
-    int64_t appended;   /* by this process */
+    int64_t number;   /* of the line in hand, from 1 */
+    uint64_t hash;    /* of all lines up to it */
+    int64_t done;     /* lines that were appended, by this process or before */
+    int64_t appended; /* by this process */
     int64_t batch_rows;
 };
 
@@ -76,8 +76,9 @@ static bool bad_line(struct injection *in, const char *format, ...)
     if (in->done > 0)
         snprintf(before, sizeof before, "lines 1 to %" PRId64 " are in the topic, the rest is not",
                  in->done);
-    return engine_fail(in->engine, PIPE_EXIT_DATA, "%s:%" PRId64 ": %s; %s. Correct it and run again",
-                       in->path, in->number, what, in->done > 0 ? before : "nothing was appended");
+    return engine_fail(in->engine, PIPE_EXIT_DATA,
+                       "%s:%" PRId64 ": %s; %s. Correct it and run again", in->path, in->number,
+                       what, in->done > 0 ? before : "nothing was appended");
 }
 
 /* The next line with its line end in in->line; *end at the end of the file. */
@@ -111,9 +112,9 @@ static bool check_names(struct injection *in)
     static const char *const names[] = {"partition", "kafka_time", "key",
                                         "value",     "value_text", "value_base64"};
     json_error_t error;
-    json_t *json = json_loadb((char *)in->line.data, in->line.size,
-                              JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL,
-                              &error);
+    json_t *json =
+        json_loadb((char *)in->line.data, in->line.size,
+                   JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &error);
     const char *name;
     json_t *value;
     int values = 0;
@@ -133,8 +134,9 @@ static bool check_names(struct injection *in)
                       nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
     }
     json_decref(json);
-    return ok && (values == 1 || bad_line(in, "expected one of value, value_text and value_base64, but "
-                                              "there %s %d",
+    return ok && (values == 1 || bad_line(in,
+                                          "expected one of value, value_text and value_base64, but "
+                                          "there %s %d",
                                           values == 1 ? "is" : "are", values));
 }
 
@@ -177,7 +179,8 @@ static bool append_line(struct injection *in)
         return bad_line(in, "the line is not valid UTF-8");
     if (!pipe_row_from_json(&envelope_type, pipe_str_of(in->line.data, in->line.size), &in->arena,
                             &row, &error))
-        return bad_line(in, "%s%s%s", error.field, error.field[0] != '\0' ? ": " : "", error.detail);
+        return bad_line(in, "%s%s%s", error.field, error.field[0] != '\0' ? ": " : "",
+                        error.detail);
     if (!check_names(in) || !make_value(in, &row, &value))
         return false;
     struct pipe_str key = row.key_null ? pipe_str_of(NULL, 0) : row.key;
@@ -187,7 +190,8 @@ static bool append_line(struct injection *in)
     if (row.partition_null && !row.key_null)
         partition = pipe_key_partition(key, in->source->partitions);
     if (partition < 0 || (uint32_t)partition >= in->source->partitions)
-        return bad_line(in, "partition: %d is none of 0 to %u", partition, in->source->partitions - 1);
+        return bad_line(in, "partition: %d is none of 0 to %u", partition,
+                        in->source->partitions - 1);
     int64_t time_ms = row.kafka_time_null ? in->engine->wall_ms : row.kafka_time_ms;
     in->batch_rows++;
     return log->ops->append(log, in->topic, partition, time_ms, key, value) ||
@@ -249,7 +253,8 @@ static bool skip_done(struct injection *in)
             return false;
     return (in->number == lines && (lines == 0 || in->hash == (uint64_t)hash)) ||
            engine_fail(in->engine, PIPE_EXIT_STATE,
-                       "%s: its first %" PRId64 " lines were appended before, and they have changed since; "
+                       "%s: its first %" PRId64
+                       " lines were appended before, and they have changed since; "
                        "put new rows behind them, or into a file of another name",
                        in->path, lines);
 }
@@ -277,12 +282,14 @@ static bool open_file(struct injection *in)
     char real[PATH_MAX], hex[65] = "";
     uint8_t digest[32];
     in->file = fopen(in->path, "re");
-    if (in->file == NULL || fstat(fileno(in->file), &about) != 0 || realpath(in->path, real) == NULL)
+    if (in->file == NULL || fstat(fileno(in->file), &about) != 0 ||
+        realpath(in->path, real) == NULL)
         return engine_fail(in->engine, PIPE_EXIT_DATA, "%s can't be opened: %s", in->path,
                            strerror(errno));
     if (!S_ISREG(about.st_mode))
         return engine_fail(in->engine, PIPE_EXIT_DATA,
-                           "%s is not a regular file, so its position can't be remembered", in->path);
+                           "%s is not a regular file, so its position can't be remembered",
+                           in->path);
     pipe_hmac_sha256("pipec inject", 12, real, strlen(real), digest);
     pipe_hex_write(hex, digest, 16);
     snprintf(in->name, sizeof in->name, "inject/%.63s/%s", in->source->name, hex);
@@ -300,7 +307,103 @@ static bool inject(struct injection *in)
     return append_file(in);
 }
 
-/* ---- The command ---- */
+/* ---- The command line ---- */
+
+static const char help[] =
+    "usage: %s inject --embedded DIR [--source NAME] ROWS.jsonl\n"
+    "\n"
+    "Appends the rows of a file to the embedded topic of a source, in their order. A row is one "
+    "JSON\n"
+    "object a line:\n"
+    "  "
+    "{\"key\":\"s1\",\"kafka_time\":\"2026-01-31T10:00:00Z\",\"value\":{\"session_id\":\"s1\",…}}\n"
+    "  value          columns of the source; encoded by its contract (newest version) or format;\n"
+    "                 null: a record without a value\n"
+    "  value_text     instead: the bytes of this text as they are\n"
+    "  value_base64   instead: these bytes, whatever they are\n"
+    "  key            text of the record's key; none: no key. A source with a `key` clause needs "
+    "it\n"
+    "  partition      by the key if there is one, else 0\n"
+    "  kafka_time     the broker's time; now\n"
+    "Every row of a file is appended once: stopped or repeated, the command goes on behind what is "
+    "in\n"
+    "the topic, and rows that were put behind the last are new. A bad row is told with file, line "
+    "and\n"
+    "field; nothing of its batch (10,000 rows) is appended. Stop a run of the directory first; run "
+    "it\n"
+    "again to read the rows.\n"
+    "Exit: 0 done, 1 a bad row or disk, 2 usage, 3 the file was changed, or the directory is of\n"
+    "another plan.\n"
+    "\n"
+    "options:\n"
+    "  --embedded DIR           the run directory; made if it is not there\n"
+    "  --source NAME            whose topic; not needed where one source reads a topic\n";
+
+struct inject_options {
+    const char *dir, *source, *file; /* source NULL: the only one that reads a topic */
+};
+
+/* The value of an option that begins at argv[*at]: `--name VALUE` or `--name=VALUE`. */
+static bool take_value(const struct pipe_plan *plan, const char *name, int argc, char **argv,
+                       int *at, const char **value)
+{
+    size_t size = strlen(name);
+    if (argv[*at][size] == '=')
+        *value = argv[*at] + size + 1;
+    else
+        *value = *at + 1 < argc ? argv[++*at] : "";
+    if (**value != '\0')
+        return true;
+    fprintf(stderr, "%s inject: %s needs a value\n", plan->name, name);
+    return false;
+}
+
+static bool is_option(const char *word, const char *name)
+{
+    size_t size = strlen(name);
+    return strncmp(word, name, size) == 0 && (word[size] == '\0' || word[size] == '=');
+}
+
+static int unexpected_word(const struct pipe_plan *plan, const char *word)
+{
+    static const char *const names[] = {"--embedded", "--source"};
+    const char *nearest = word[0] == '-' ? pipe_nearest(word, names, 2) : NULL;
+    if (word[0] == '-')
+        fprintf(stderr, "%s inject: unknown option '%s'", plan->name, word);
+    else
+        fprintf(stderr, "%s inject: one file at a time, not also '%s'", plan->name, word);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean %s?", nearest);
+    fprintf(stderr, "\n%s inject --help tells more\n", plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* 0, -1: help was printed, or the exit code after a message. */
+static int read_options(const struct pipe_plan *plan, int argc, char **argv,
+                        struct inject_options *options)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        bool good = true;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return printf(help, plan->name), -1;
+        if (is_option(word, "--embedded"))
+            good = take_value(plan, "--embedded", argc, argv, &i, &options->dir);
+        else if (is_option(word, "--source"))
+            good = take_value(plan, "--source", argc, argv, &i, &options->source);
+        else if (word[0] == '-' || options->file != NULL)
+            return unexpected_word(plan, word);
+        else
+            options->file = word;
+        if (!good)
+            return PIPE_EXIT_USAGE;
+    }
+    if (options->dir != NULL && options->file != NULL)
+        return 0;
+    fprintf(stderr, "%s inject: %s %s inject --embedded DIR --source NAME ROWS.jsonl\n", plan->name,
+            options->dir == NULL ? "where to?" : "which rows?", plan->name);
+    return PIPE_EXIT_USAGE;
+}
 
 static const struct pipe_source_def *find_source(const struct pipe_plan *plan, const char *name)
 {
@@ -316,17 +419,20 @@ static const struct pipe_source_def *find_source(const struct pipe_plan *plan, c
             names[count++] = source->name;
     }
     if (name == NULL && topics != 1) {
-        fprintf(stderr, topics == 0 ? "%s inject: no source of this pipeline reads a topic\n"
-                                    : "%s inject: which source? Give --source NAME\n",
+        fprintf(stderr,
+                topics == 0 ? "%s inject: no source of this pipeline reads a topic\n"
+                            : "%s inject: which source? Give --source NAME\n",
                 plan->name);
         return NULL;
     }
     if (found == NULL) {
         const char *nearest = pipe_nearest(name, names, count);
-        fprintf(stderr, "%s inject: --source '%s': there is no source of that name%s%s\n", plan->name,
-                name, nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
+        fprintf(stderr, "%s inject: --source '%s': there is no source of that name%s%s\n",
+                plan->name, name, nearest != NULL ? "; did you mean " : "",
+                nearest != NULL ? nearest : "");
     } else if (!found->is_kafka) {
-        fprintf(stderr, "%s inject: source %s reads files, not a topic: put the rows into its files\n",
+        fprintf(stderr,
+                "%s inject: source %s reads files, not a topic: put the rows into its files\n",
                 plan->name, found->name);
         found = NULL;
     }
@@ -335,8 +441,8 @@ static const struct pipe_source_def *find_source(const struct pipe_plan *plan, c
 
 int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv)
 {
-    struct pipe_inject_options options;
-    int code = pipe_options_inject(plan, argc, argv, &options);
+    struct inject_options options = {0};
+    int code = read_options(plan, argc, argv, &options);
     if (code != 0)
         return code < 0 ? PIPE_EXIT_OK : code;
     struct pipe_run_options run = {.embedded = options.dir};

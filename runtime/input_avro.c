@@ -15,6 +15,7 @@ struct avro {
     bool is_topic;
     bool any_fault;
     size_t batch_bytes;
+    struct pipe_str topic; /* or path */
     char too_long[96];
     struct pipe_record *records;
     const char **faults;
@@ -32,26 +33,16 @@ static void avro_reserve(struct avro *avro, uint32_t count)
     avro->capacity = count;
 }
 
-/* The envelope's fields into the record. False: input.error. */
-static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_record *record)
+/* The fields of an envelope, in one go: its schema is fixed. */
+static bool read_envelope(struct pipe_reader *reader, struct pipe_record *record)
 {
-    struct pipe_reader reader;
-    pipe_reader_init(&reader, bytes.data, bytes.size, NULL);
     bool no_key = true, no_value = true;
-    int64_t time = 0;
-    bool ok = pipe_avro_timestamp_ms(&reader, &time) &&
-              pipe_avro_nullable(&reader, true, &no_key) &&
-              (no_key || pipe_avro_bytes(&reader, &record->key)) &&
-              pipe_avro_nullable(&reader, true, &no_value) &&
-              (no_value || pipe_avro_bytes(&reader, &record->payload));
-    if (!ok) {
-        snprintf(avro->input.error, sizeof avro->input.error,
-                 "%.300s: block at byte %" PRId64 ": record %" PRId64 ": %s",
-                 avro->input.config.path, avro->container.block_offset, avro->input.position.offset,
-                 reader.cause);
+    if (!pipe_avro_timestamp_ms(reader, &record->kafka_time_ms) ||
+        !pipe_avro_nullable(reader, true, &no_key) ||
+        (!no_key && !pipe_avro_bytes(reader, &record->key)) ||
+        !pipe_avro_nullable(reader, true, &no_value) ||
+        (!no_value && !pipe_avro_bytes(reader, &record->payload)))
         return false;
-    }
-    record->kafka_time_ms = time;
     if (!no_value && record->payload.data == NULL)
         record->payload.data = "";
     if (!no_key && record->key.data == NULL)
@@ -59,32 +50,42 @@ static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_
     return true;
 }
 
+/* The envelope's fields into the record. False: input.error. */
+static bool open_envelope(struct avro *avro, struct pipe_str bytes, struct pipe_record *record)
+{
+    struct pipe_reader reader;
+    pipe_reader_init(&reader, bytes.data, bytes.size, NULL);
+    if (read_envelope(&reader, record))
+        return true;
+    snprintf(avro->input.error, sizeof avro->input.error,
+             "%.300s: block at byte %" PRId64 ": record %" PRId64 ": %s", avro->input.config.path,
+             avro->container.block_offset, avro->input.position.offset, reader.cause);
+    return false;
+}
+
 static void clip(struct pipe_str *text, size_t limit)
 {
     text->size = text->size < limit ? text->size : limit;
 }
 
-static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
+static void avro_begin(const struct avro *avro, struct pipe_record *record)
 {
-    const struct pipe_input_config *config = &avro->input.config;
-    const char *topic = config->topic != NULL ? config->topic : config->path;
-    struct pipe_record *record = &avro->records[index];
     *record = (struct pipe_record){
         .has_position = true,
-        .source = config->source_index,
-        .partition = config->partition,
+        .source = avro->input.config.source_index,
+        .partition = avro->input.config.partition,
         .offset = avro->input.position.offset,
-        .topic = {topic, strlen(topic)},
+        .topic = avro->topic,
         .kafka_time_ms = PIPE_TIME_MIN,
     };
-    if (avro->is_topic) {
-        if (!open_envelope(avro, bytes, record))
-            return false;
-    } else {
-        record->payload = (struct pipe_str){bytes.size > 0 ? bytes.data : "", bytes.size};
-    }
+}
+
+static void avro_add(struct avro *avro, uint32_t index, size_t bytes)
+{
+    const struct pipe_input_config *config = &avro->input.config;
+    struct pipe_record *record = &avro->records[index];
     avro->faults[index] = NULL;
-    avro->batch_bytes += bytes.size;
+    avro->batch_bytes += bytes;
     if (record->payload.size > config->max_record_bytes ||
         record->key.size > config->max_record_bytes) {
         clip(&record->payload, config->max_record_bytes);
@@ -93,6 +94,34 @@ static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
         avro->any_fault = true;
     }
     avro->input.position.offset++;
+}
+
+static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
+{
+    struct pipe_record *record = &avro->records[index];
+    avro_begin(avro, record);
+    if (avro->is_topic) {
+        if (!open_envelope(avro, bytes, record))
+            return false;
+    } else {
+        record->payload = (struct pipe_str){bytes.size > 0 ? bytes.data : "", bytes.size};
+    }
+    avro_add(avro, index, bytes.size);
+    return true;
+}
+
+/* A sound envelope, found and opened at once. False: nothing was taken, avro_take tells why. */
+static bool avro_take_envelope(struct avro *avro, uint32_t index)
+{
+    struct pipe_container *container = &avro->container;
+    const uint8_t *begin = container->at;
+    struct pipe_reader reader;
+    pipe_reader_init(&reader, begin, (size_t)(container->end - begin), NULL);
+    avro_begin(avro, &avro->records[index]);
+    if (!read_envelope(&reader, &avro->records[index]) ||
+        !pipe_container_took(container, reader.at))
+        return false;
+    avro_add(avro, index, (size_t)(reader.at - begin));
     return true;
 }
 
@@ -119,6 +148,8 @@ static bool avro_take(struct avro *avro, uint32_t index)
     struct pipe_container *container = &avro->container;
     const uint8_t *at = container->at;
     struct pipe_str bytes;
+    if (avro->is_topic && PIPE_LIKELY(avro_take_envelope(avro, index)))
+        return true;
     if (!pipe_container_record(container, &bytes))
         return false;
     if (avro_give(avro, index, bytes))
@@ -256,6 +287,8 @@ static struct pipe_input *avro_open(const struct pipe_input_config *config, bool
     avro->input.config = *config;
     avro->input.position = config->resume;
     avro->is_topic = is_topic;
+    const char *topic = config->topic != NULL ? config->topic : config->path;
+    avro->topic = pipe_str_of(topic, strlen(topic));
     snprintf(avro->too_long, sizeof avro->too_long, "the record is longer than %u bytes",
              config->max_record_bytes);
     if (!pipe_container_open(&avro->container, config) || (is_topic && !is_envelope(avro)) ||

@@ -44,6 +44,11 @@ bool pipe_spill_store_open(struct pipe_spill_store *store, const char *dir)
     return store->fd >= 0 || fail(store, "made");
 }
 
+int pipe_spill_store_file(const struct pipe_spill_store *store)
+{
+    return open_unnamed(store->dir);
+}
+
 void pipe_spill_store_close(struct pipe_spill_store *store)
 {
     if (store->fd >= 0)

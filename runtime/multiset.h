@@ -30,6 +30,8 @@ struct pipe_spill_store {
 /* `dir` NULL: $TMPDIR, else /var/tmp, else /tmp. False: error. Close it in any case. */
 bool pipe_spill_store_open(struct pipe_spill_store *store, const char *dir);
 void pipe_spill_store_close(struct pipe_spill_store *store);
+/* Another file of this kind, for the caller to close; -1: errno. */
+int pipe_spill_store_file(const struct pipe_spill_store *store);
 
 struct pipe_spill_part {
     uint8_t *block; /* NULL until the first entry */

@@ -569,74 +569,6 @@ int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
     return PIPE_EXIT_USAGE;
 }
 
-/* ---- inject ---- */
-
-static const char *take_inject_dir(void *options, const char *value)
-{
-    ((struct pipe_inject_options *)options)->dir = value;
-    return value[0] != '\0' ? NULL : "expected a directory";
-}
-
-static const char *take_inject_source(void *options, const char *value)
-{
-    ((struct pipe_inject_options *)options)->source = value;
-    return NULL;
-}
-
-static const struct option_row inject_rows[] = {
-    {"--embedded", "DIR", "the run directory; made if it is not there", take_inject_dir},
-    {"--source", "NAME", "whose topic; not needed where one source reads a topic",
-     take_inject_source},
-};
-#define INJECT_ROWS (sizeof inject_rows / sizeof inject_rows[0])
-
-static const char inject_intro[] =
-    "Appends the rows of a file to the embedded topic of a source, in their order. A row is one JSON\n"
-    "object a line:\n"
-    "  {\"key\":\"s1\",\"kafka_time\":\"2026-01-31T10:00:00Z\",\"value\":{\"session_id\":\"s1\",…}}\n"
-    "  value          columns of the source; encoded by its contract (newest version) or format;\n"
-    "                 null: a record without a value\n"
-    "  value_text     instead: the bytes of this text as they are\n"
-    "  value_base64   instead: these bytes, whatever they are\n"
-    "  key            text of the record's key; none: no key. A source with a `key` clause needs it\n"
-    "  partition      by the key if there is one, else 0\n"
-    "  kafka_time     the broker's time; now\n"
-    "Every row of a file is appended once: stopped or repeated, the command goes on behind what is in\n"
-    "the topic, and rows that were put behind the last are new. A bad row is told with file, line and\n"
-    "field; nothing of its batch (10,000 rows) is appended. Stop a run of the directory first; run it again\n"
-    "to read the rows.\n"
-    "Exit: 0 done, 1 a bad row or disk, 2 usage, 3 the file was changed, or the directory is of\n"
-    "another plan.\n";
-
-int pipe_options_inject(const struct pipe_plan *plan, int argc, char **argv,
-                        struct pipe_inject_options *options)
-{
-    *options = (struct pipe_inject_options){0};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(plan, "inject --embedded DIR [--source NAME] ROWS.jsonl", inject_intro,
-                        inject_rows, INJECT_ROWS);
-            return -1;
-        }
-        if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            int code =
-                take_option(plan, "inject", argc, argv, &i, inject_rows, INJECT_ROWS, options);
-            if (code != 0)
-                return code;
-        } else if (options->file != NULL) {
-            fprintf(stderr, "%s inject: one file at a time, not also '%s'\n", plan->name, argv[i]);
-            return PIPE_EXIT_USAGE;
-        } else {
-            options->file = argv[i];
-        }
-    }
-    if (options->dir != NULL && options->file != NULL)
-        return 0;
-    fprintf(stderr, "%s inject: %s %s inject --embedded DIR --source NAME ROWS.jsonl\n", plan->name,
-            options->dir == NULL ? "where to?" : "which rows?", plan->name);
-    return PIPE_EXIT_USAGE;
-}
-
 /* ---- reconcile ---- */
 
 static const char *take_ledger(void *options, const char *value)
@@ -672,7 +604,8 @@ static const struct option_row reconcile_rows[] = {
 static const char reconcile_intro[] =
     "Runs every task again over what is committed in DIR, from the first record and without state, "
     "and\ncompares the rows that come out with those that are there, as multisets: input against "
-    "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first rows "
+    "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first "
+    "rows "
     "that differ are\nprinted. Nothing in DIR is changed; the run must be stopped. Temporary files "
     "go to $TMPDIR (/var/tmp).\nThe last line is `exact true` or `exact false`.\n"
     "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";

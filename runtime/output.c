@@ -16,16 +16,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+enum {
+    BLOCK_BYTES = 64 * 1024,
+    PAGE_BYTES = 4096,
+    DIRECT_BYTES = 1024 * 1024 /* a flush from here on bypasses the page cache */
+};
 
 struct file_output {
     struct pipe_output output;
     int fd;
+    int direct_fd; /* the same file, for whole pages past the page cache; -1: not possible */
     bool is_stdout;
     bool headed, has_header; /* the format has a header; it is in the file */
-    struct pipe_buf ready;   /* appended, not flushed; of Avro whole blocks */
-    struct pipe_buf block;   /* of Avro: rows of the block that is being filled, */
-    int64_t block_rows;      /* and how many */
+    struct pipe_buf ready; /* appended, not flushed; of Avro whole blocks; behind a gap, so that */
+    size_t gap;            /* pages of the file are pages of memory */
+    struct pipe_buf block; /* of Avro: rows of the block that is being filled, */
+    int64_t block_rows;    /* and how many */
     uint8_t sync[PIPE_SYNC_BYTES];
 };
 
@@ -53,10 +59,21 @@ static bool failed(struct file_output *file, const char *doing)
                   full ? "; make room and start again" : "");
 }
 
+/* Before rows go into `ready`. */
+static void begin_ready(struct file_output *file)
+{
+    if (file->ready.size > 0 || file->direct_fd < 0)
+        return;
+    uintptr_t memory = (uintptr_t)pipe_buf_reserve(&file->ready, PAGE_BYTES);
+    file->gap = ((uintptr_t)file->output.length_bytes - memory) % PAGE_BYTES;
+    file->ready.size = file->gap;
+}
+
 static void end_block(struct file_output *file)
 {
     if (file->block_rows == 0)
         return;
+    begin_ready(file);
     pipe_container_write_block(&file->ready, file->block_rows,
                                pipe_str_of(file->block.data, file->block.size), file->sync);
     file->block.size = 0;
@@ -65,7 +82,7 @@ static void end_block(struct file_output *file)
 
 static void forget_rows(struct file_output *file)
 {
-    file->ready.size = file->block.size = 0;
+    file->ready.size = file->block.size = file->gap = 0;
     file->block_rows = 0;
     file->output.pending_bytes = 0;
 }
@@ -79,10 +96,11 @@ static bool file_append(struct pipe_output *output, struct pipe_str row)
         if (file->block.size >= BLOCK_BYTES)
             end_block(file);
     } else {
+        begin_ready(file);
         pipe_buf_add(&file->ready, row.data, row.size);
         pipe_buf_add_byte(&file->ready, '\n');
     }
-    output->pending_bytes = file->ready.size + file->block.size;
+    output->pending_bytes = file->ready.size - file->gap + file->block.size;
     return true;
 }
 
@@ -111,6 +129,49 @@ static bool write_all(struct file_output *file, const void *bytes, size_t size)
     return true;
 }
 
+/* Whole pages, past the page cache: nobody reads them soon, and a copy of every byte is saved. The
+ * pages at both ends, which two flushes share, are written through it. Writes what it can; the
+ * caller writes the rest, and finds the cause of an error. */
+static size_t write_pages(struct file_output *file, const uint8_t *bytes, size_t size)
+{
+    size_t done = 0;
+    size -= size % PAGE_BYTES;
+    while (done < size) {
+        ssize_t written =
+            pwrite(file->direct_fd, bytes + done, size - done, file->output.length_bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+        file->output.length_bytes += written;
+        if (written % PAGE_BYTES != 0)
+            break;
+    }
+    if (done < size) {
+        close(file->direct_fd);
+        file->direct_fd = -1;
+    }
+    return done;
+}
+
+static bool write_ready(struct file_output *file)
+{
+    const uint8_t *at = file->ready.data + file->gap;
+    size_t size = file->ready.size - file->gap;
+    size_t head = (size_t)(-file->output.length_bytes & (PAGE_BYTES - 1));
+    if (file->direct_fd >= 0 && size >= DIRECT_BYTES && (uintptr_t)(at + head) % PAGE_BYTES == 0) {
+        if (!write_all(file, at, head))
+            return false;
+        head += write_pages(file, at + head, size - head);
+        if (lseek(file->fd, file->output.length_bytes, SEEK_SET) < 0)
+            return failed(file, "written");
+        at += head;
+        size -= head;
+    }
+    return write_all(file, at, size);
+}
+
 static bool write_header(struct file_output *file)
 {
     const struct pipe_sink_def *sink = file->output.config.sink;
@@ -133,7 +194,7 @@ static bool file_flush(struct pipe_output *output)
         return true;
     if (!file->has_header && !write_header(file))
         return false;
-    if (!write_all(file, file->ready.data, file->ready.size))
+    if (!write_ready(file))
         return false;
     if (!file->is_stdout && !output->config.unsynced && fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
@@ -159,6 +220,8 @@ static void file_close(struct pipe_output *output)
     struct file_output *file = (struct file_output *)output;
     if (!file->is_stdout && file->fd >= 0)
         close(file->fd);
+    if (file->direct_fd >= 0)
+        close(file->direct_fd);
     pipe_buf_free(&file->ready);
     pipe_buf_free(&file->block);
     free(file);
@@ -227,6 +290,8 @@ static bool open_file(struct file_output *file)
     if (ftruncate(file->fd, config->committed_bytes) != 0 ||
         lseek(file->fd, config->committed_bytes, SEEK_SET) < 0)
         return failed(file, "cut back to what was committed");
+    if (!config->unsynced) /* -1 where the file system has no direct I/O (tmpfs) */
+        file->direct_fd = open(config->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
     sync_directory_of(config->path);
     return true;
 }
@@ -238,7 +303,7 @@ struct pipe_output *pipe_output_open(const struct pipe_output_config *config, ch
     file->output.ops = &file_ops;
     file->output.config = *config;
     file->output.committed_bytes = file->output.length_bytes = config->committed_bytes;
-    file->fd = -1;
+    file->fd = file->direct_fd = -1;
     file->is_stdout = config->path == NULL;
     file->headed = config->format == PIPE_FORMAT_CSV || config->format == PIPE_FORMAT_AVRO;
     file->has_header = !file->headed || config->committed_bytes > 0;

@@ -261,6 +261,10 @@ struct pipe_stage_def {
      * time moves. Exchange of raw rows: pushes one row. NULL where the exchange carries partials
      * only. */
     bool (*record)(struct pipe_task *task, struct pipe_record *record);
+    /* Source: a row as decoded that will be pushed some records from now: asks for the memory that
+     * its keys will need (pipe_…_ahead). A hint, without any effect on rows or state. NULL: none.
+     * Only where decoding needs no arena as a rule, for such rows are decoded before their turn. */
+    void (*ahead)(struct pipe_task *task, const void *row);
     const struct pipe_state_def *states;
     uint32_t state_count; /* in dataflow order */
     const uint32_t *exchanges_out;
@@ -473,6 +477,9 @@ static inline struct pipe_str pipe_exchange_payload(const uint8_t *at, const uin
 enum pipe_dedup_verdict { PIPE_UNIQUE, PIPE_DUPLICATE, PIPE_TOO_OLD };
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
                                    const struct pipe_record *record);
+/* The key in task->key will be asked for some records from now. */
+void pipe_dedup_ahead(struct pipe_task *task, uint32_t state);
+void pipe_session_ahead(struct pipe_task *task, uint32_t state);
 
 /* Where a record goes: `acc` to be updated (NULL: to none), and `late` windows it missed, ending at
  * late_end, late_end + every, … */

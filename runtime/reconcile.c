@@ -52,6 +52,7 @@ static void begin(struct reconcile *r, const char *doing)
 {
     r->doing = doing;
     r->work_done = r->work_told = 0;
+    r->last_report_us = engine_monotonic_us();
 }
 
 /* ---- Opening ---- */
@@ -95,7 +96,7 @@ static bool add_output_path(void *context, const char *name, struct pipe_str val
     struct reconcile *r = context;
     struct pipe_run_options *run = &r->run;
     struct pipe_reader reader;
-    struct pipe_str path;
+    struct pipe_str path = {0};
     int64_t length;
     name += strlen("output/");
     pipe_reader_init(&reader, value.data, value.size, NULL);
@@ -273,8 +274,15 @@ static bool scan_all(struct reconcile *r, bool only_different)
             continue;
         if (layer->kind == RECONCILE_RAW ? !reconcile_raw(r, layer) : !reconcile_scan(r, layer))
             return false;
-        if (engine_stop_requested)
-            return reconcile_fail(r, PIPE_EXIT_DATA, "stopped before the end; nothing is decided");
+    }
+    return true;
+}
+
+static bool merge_all(struct reconcile *r)
+{
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        if (r->layers[i].merges && !reconcile_merge_partials(r, &r->layers[i]))
+            return false;
     }
     return true;
 }
@@ -303,7 +311,7 @@ static bool reconcile(struct reconcile *r)
     if (!reconcile_rerun(r))
         return false;
     begin(r, "comparing");
-    if (!reconcile_compare(r) || !reconcile_check_totals(r))
+    if (!merge_all(r) || !reconcile_compare(r) || !reconcile_check_totals(r))
         return false;
     r->compared = true;
     for (uint32_t i = 0; i < r->layer_count; i++)
@@ -312,7 +320,7 @@ static bool reconcile(struct reconcile *r)
         return true;
     r->finding = true;
     begin(r, "looking for the rows that differ");
-    return scan_all(r, true) && (!any_missing(r) || reconcile_rerun(r));
+    return scan_all(r, true) && (!any_missing(r) || reconcile_rerun(r)) && merge_all(r);
 }
 
 static void handle_signals(void)
@@ -345,6 +353,8 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
         code = code == PIPE_EXIT_OK ? PIPE_EXIT_DATA : code;
     reconcile_free_layers(&r);
     pipe_spill_store_close(&r.spills);
+    if (r.frames != NULL)
+        fclose(r.frames);
     free(r.committed);
     free(r.has_committed);
     free(r.counters);

@@ -38,9 +38,11 @@ struct reconcile_layer {
     const char *label_column; /* NULL: no labels */
     struct reconcile_part **parts;
     uint32_t part_count;
-    struct pipe_spill corrections; /* of expected rows that need not be there: see rerun */
+    /* Of sinks: expected rows that need not be there (rerun). With `merges`: partials. */
+    struct pipe_spill corrections;
     bool merges;       /* partials whose number depends on the commits: compared when merged */
-    uint64_t injected; /* raw: records that `inject` put there, beside those of the ledger */
+    int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
+    uint64_t injected;  /* raw: records that `inject` put there, beside those of the ledger */
     char trouble[600]; /* why it is not equal, beside rows; "": nothing */
 };
 
@@ -72,6 +74,8 @@ struct reconcile {
     struct pipe_engine *engine;
     struct pipe_log_ops ops; /* of the log, with append replaced */
     struct pipe_spill_store spills;
+    FILE *frames; /* partials that are to be added up; NULL: none */
+    uint64_t frame_bytes;
     struct pipe_spill emissions; /* of windows with corrections: (window, revision) */
     struct reconcile_layer *layers;
     uint32_t layer_count;
@@ -87,7 +91,6 @@ struct reconcile {
     struct pipe_ledger_totals *ledger_totals; /* by source: of the records that were read */
     bool *has_ledger;                         /* by source */
     int32_t given_source;                     /* whose ledger --ledger is; -1: none */
-    bool ledger_begun;                        /* --ledger-out has something in it */
     bool outputs_discarded;
     bool finding;      /* the second pass */
     bool settling;     /* rows that come out now are corrections */
@@ -129,6 +132,12 @@ bool reconcile_rerun(struct reconcile *r);
 /* reconcile_actual.c, reconcile_raw.c */
 bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer);
 bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer);
+
+/* reconcile_partials.c: layers with `merges`. False: the frame is no partial. */
+bool reconcile_add_partial(struct reconcile *r, struct reconcile_layer *layer,
+                           enum pipe_multiset_side side, int32_t partition, struct pipe_str frame);
+/* Makes rows of what was added; in the second pass looks them up. */
+bool reconcile_merge_partials(struct reconcile *r, struct reconcile_layer *layer);
 
 /* reconcile_checks.c */
 void reconcile_check(struct reconcile *r, const char *group, int64_t left, const char *left_text,

@@ -55,10 +55,11 @@ static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, i
     enum pipe_log_state state;
     struct pipe_log_reader *reader =
         log->ops->reader(log, (uint32_t)layer->topic, partition, 0, &constant);
-    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS &&
-           !engine_stop_requested) {
+    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++) {
-            if (!is_marker(layer, &records[i]))
+            bool merged = layer->merges && reconcile_add_partial(r, layer, PIPE_ACTUAL, partition,
+                                                                 records[i].payload);
+            if (!merged && !is_marker(layer, &records[i]))
                 take_record(r, layer, partition, &records[i]);
         }
         reconcile_progress(r, count);
@@ -143,7 +144,7 @@ static void scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE 
         if (!ok)
             trouble(layer, "line 1 is not the header that was written");
     }
-    while (next_line(&lines, &line, &whole) && !engine_stop_requested) {
+    while (next_line(&lines, &line, &whole)) {
         if (!whole)
             trouble(layer, "ends within line %" PRId64, lines.number);
         snprintf(where, sizeof where, "%.300s, line %" PRId64, layer->place, lines.number);

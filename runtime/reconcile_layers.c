@@ -207,6 +207,9 @@ bool reconcile_compare(struct reconcile *r)
                 return reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->spills.error);
             pipe_multiset_free(&part->rows);
         }
+        if (layer->disordered >= 0 && reconcile_layer_equal(layer))
+            snprintf(layer->trouble, sizeof layer->trouble,
+                     "partition %d holds what was sent, but in another order", layer->disordered);
     }
     return true;
 }
@@ -227,7 +230,7 @@ static struct reconcile_layer *new_layer(struct reconcile *r, enum reconcile_kin
                                          uint32_t index, const char *name)
 {
     struct reconcile_layer *layer = &r->layers[r->layer_count++];
-    *layer = (struct reconcile_layer){.kind = kind, .index = index, .name = name, .topic = -1};
+    *layer = (struct reconcile_layer){.kind = kind, .index = index, .name = name, .topic = -1, .disordered = -1};
     pipe_spill_init(&layer->corrections, &r->spills, 0);
     return layer;
 }

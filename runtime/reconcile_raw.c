@@ -20,6 +20,7 @@ struct raw {
     struct pipe_hash *chains[2]; /* by partition: of all records in order; expected, actual */
     bool timed; /* times are part of records: topics */
     FILE *given, *made; /* ledgers: to compare, to write */
+    char made_path[4200];
 };
 
 /* What is hashed with key and value. */
@@ -53,8 +54,8 @@ static bool ledger_line(struct raw *raw, const struct pipe_buf *line, struct pip
 {
     struct reconcile *r = raw->r;
     if (raw->made != NULL && fwrite(line->data, 1, line->size, raw->made) != line->size)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
-                              r->options->ledger_out, strerror(errno));
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
+                              strerror(errno));
     if (raw->given == NULL)
         return true;
     bool there = read_line(raw->given, scratch);
@@ -112,7 +113,7 @@ static bool regenerate(struct raw *raw)
     if (feeder == NULL)
         return reconcile_fail(r, PIPE_EXIT_DATA, "traffic %s: %s", traffic->name, error);
     bool ok = write_ledger_head(raw, &line, &scratch);
-    for (uint64_t n = 0; ok && n < raw->head->position && !engine_stop_requested; n++) {
+    for (uint64_t n = 0; ok && n < raw->head->position; n++) {
         ok = pipe_feeder_next(feeder, &record);
         if (!ok) {
             snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
@@ -166,8 +167,7 @@ static bool read_topic(struct raw *raw, int32_t partition)
     enum pipe_log_state state;
     struct pipe_log_reader *reader =
         log->ops->reader(log, (uint32_t)raw->layer->topic, partition, 0, &constant);
-    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS &&
-           !engine_stop_requested) {
+    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             take(raw, &records[i]);
         reconcile_progress(raw->r, count);
@@ -199,8 +199,7 @@ static bool read_file(struct raw *raw, int32_t partition)
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
     enum pipe_input_state state;
     while ((state = input->ops->next(input, BATCH_RECORDS, &records, &count)) ==
-               PIPE_INPUT_RECORDS &&
-           !engine_stop_requested) {
+               PIPE_INPUT_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             take(raw, &records[i]);
         reconcile_progress(r, count);
@@ -227,10 +226,10 @@ static bool sum_injected(void *context, const char *name, struct pipe_str value)
 
 static void compare_order(struct raw *raw)
 {
-    for (uint32_t p = 0; p < raw->partitions && raw->layer->trouble[0] == '\0'; p++) {
+    raw->layer->disordered = -1;
+    for (uint32_t p = 0; p < raw->partitions && raw->layer->disordered < 0; p++) {
         if (pipe_hash_order(&raw->chains[0][p], &raw->chains[1][p]) != 0)
-            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
-                     "partition %" PRIu32 " does not hold what was sent, in the order in which it was sent", p);
+            raw->layer->disordered = (int32_t)p;
     }
 }
 
@@ -268,10 +267,14 @@ static bool open_ledgers(struct raw *raw)
     }
     if (r->options->ledger_out == NULL)
         return true;
-    raw->made = fopen(r->options->ledger_out, r->ledger_begun ? "ae" : "we");
-    r->ledger_begun = true;
+    bool several = false;
+    for (uint32_t i = 0; i < r->plan->source_count; i++)
+        several = several || (r->has_ledger[i] && i != raw->layer->index);
+    snprintf(raw->made_path, sizeof raw->made_path, "%s%s%s", r->options->ledger_out,
+             several ? "." : "", several ? raw->layer->name : "");
+    raw->made = fopen(raw->made_path, "we");
     return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
-                                               r->options->ledger_out, strerror(errno));
+                                               raw->made_path, strerror(errno));
 }
 
 static bool close_ledgers(struct raw *raw, bool ok)
@@ -285,8 +288,8 @@ static bool close_ledgers(struct raw *raw, bool ok)
     }
     pipe_buf_free(&rest);
     if (raw->made != NULL && fclose(raw->made) != 0 && ok)
-        return reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s",
-                              raw->r->options->ledger_out, strerror(errno));
+        return reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
+                              strerror(errno));
     return ok;
 }
 

@@ -116,6 +116,8 @@ static void print_layers(const struct reconcile *r, FILE *to)
         if (layer->injected > 0)
             fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
                     grouped(text, layer->injected));
+        if (layer->merges)
+            fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
         if (!has_ledger(r, layer))
             fprintf(to, "%*s no traffic: the input itself is the truth\n", width + 12, "");
         if (layer->trouble[0] != '\0')

@@ -57,7 +57,8 @@ static void collect(struct reconcile *r, int32_t layer_index, int64_t place, str
 {
     struct reconcile_layer *layer = layer_index >= 0 ? &r->layers[layer_index] : NULL;
     char where[512];
-    if (layer == NULL)
+    if (layer == NULL ||
+        (layer->merges && reconcile_add_partial(r, layer, PIPE_REQUIRED, (int32_t)place, value)))
         return;
     if (r->finding) {
         describe_input(r, where, sizeof where);
@@ -225,8 +226,6 @@ static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset
         uint32_t batch = stepwise || r->finding ? 1
                          : left < BATCH_RECORDS ? (uint32_t)left
                                                 : BATCH_RECORDS;
-        if (engine_stop_requested)
-            return reconcile_fail(r, PIPE_EXIT_DATA, "stopped before the end; nothing is decided");
         enum task_result result = task_run(task, batch);
         if (result == TASK_FAILED)
             return false;
@@ -316,7 +315,7 @@ bool reconcile_rerun(struct reconcile *r)
     }
     engine_count_rejects_in(NULL);
     for (uint32_t i = 0; !r->finding && i < r->layer_count; i++) {
-        if (r->layers[i].corrections.entries > 0 && !judge_corrections(r, &r->layers[i]))
+        if (!r->layers[i].merges && r->layers[i].corrections.entries > 0 && !judge_corrections(r, &r->layers[i]))
             return false;
     }
     pipe_spill_free(&r->emissions);

@@ -2,9 +2,9 @@
  * session.c: session windows (semantics.md §2, Sessions). A session is a pane of window.h: [start,
  * first).
  *
- * The heap holds for each key a lower bound of the W at which its next session is over: records
- * move the end of a session all the time, and only when that bound is reached the key is given its
- * true place.
+ * The queue holds for each key a lower bound of the W at which its next session is over: records
+ * move the end of a session all the time, and only when that bound is reached the key is queued
+ * anew, by its true end.
  */
 #include <stdlib.h>
 
@@ -22,14 +22,25 @@ static int64_t over_at(const struct pipe_window *st, const struct window_pane *s
     return pipe_time_add(session->first, st->def->lateness);
 }
 
-static void reschedule(struct pipe_window *st, struct window_entry *entry)
+/* entry->due is the least due that the queue has for the key. */
+static void queue(struct pipe_window *st, struct window_entry *entry, int64_t due)
+{
+    if (due >= entry->due)
+        return;
+    entry->due = due;
+    entry->queued++;
+    due_queue_add(&st->queue, due, entry);
+}
+
+/* The W at which the next session of the key is over. */
+static int64_t next_over(const struct pipe_window *st, const struct window_entry *entry)
 {
     int64_t due = PIPE_TIME_MAX;
     for (uint32_t i = 0; i < entry->pane_count; i++) {
         int64_t over = over_at(st, session_i(st, entry, i));
         due = over < due ? over : due;
     }
-    window_schedule(st, entry, due);
+    return due;
 }
 
 static void make_ready(struct pipe_window *st)
@@ -42,7 +53,7 @@ static void make_ready(struct pipe_window *st)
             continue;
         for (uint32_t i = 0; i < entry->pane_count; i++)
             st->open += session_i(st, entry, i)->records;
-        reschedule(st, entry);
+        queue(st, entry, next_over(st, entry));
     }
 }
 
@@ -75,32 +86,37 @@ static void close_sessions(struct pipe_task *task, struct pipe_window *st,
         st->open -= session->records;
         window_drop_panes(st, entry, i, 1);
     }
-    reschedule(st, entry);
+    int64_t due = next_over(st, entry);
+    if (due > st->advanced) /* else its row is among those being made */
+        queue(st, entry, due);
     window_release(st, entry);
 }
 
 static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
 {
-    struct window_heap *heap = &st->heap;
+    struct due_item item;
     if (!st->ready)
         make_ready(st);
     if (watermark <= st->advanced)
         return;
     st->advanced = watermark;
     st->row_count = 0;
-    while (heap->count > 0 && heap->items[0].due <= watermark &&
-           heap->items[0].due != PIPE_TIME_MAX) {
-        struct window_entry *entry = heap->items[0].entry;
+    while (due_queue_take(&st->queue, watermark, &item)) {
+        struct window_entry *entry = item.entry;
         uint32_t before = st->row_count;
+        entry->queued--;
+        entry->due = PIPE_TIME_MAX; /* an item that is left may be later than what comes now */
         for (uint32_t i = 0; i < entry->pane_count; i++) {
             if (over_at(st, session_i(st, entry, i)) <= watermark)
                 window_add_row(st, session_i(st, entry, i)->first, entry);
         }
         if (st->row_count > before)
-            window_schedule(st, entry, PIPE_TIME_MAX); /* out of the way */
-        else
-            reschedule(st, entry);
+            continue; /* queued again when its rows are made */
+        queue(st, entry, next_over(st, entry));
+        window_release(st, entry);
     }
+    if (st->row_count == 0)
+        return;
     window_sort_rows(st);
     for (uint32_t i = 0; i < st->row_count; i++)
         close_sessions(task, st, st->rows[i].entry, st->rows[i].end);
@@ -190,8 +206,8 @@ static struct window_pane *take(struct pipe_window *st, struct window_entry *ent
     session->units++;
     session->save = true;
     window_enlist(st, WINDOW_SAVE, entry);
-    if (made && over_at(st, session) < entry->due)
-        window_schedule(st, entry, over_at(st, session));
+    if (made)
+        queue(st, entry, over_at(st, session));
     return session;
 }
 
@@ -240,6 +256,11 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     return (struct pipe_window_hit){window_acc(session), 0, 0};
 }
 
+void pipe_session_ahead(struct pipe_task *task, uint32_t state)
+{
+    window_ahead(task->states[state], task->key.data, task->key.size);
+}
+
 /* --- State ----------------------------------------------------------------------------------- */
 
 static void *session_create(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key)
@@ -280,7 +301,7 @@ static int64_t session_next_due(const void *state)
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         make_ready(st);
-    return st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
+    return due_queue_bound(&st->queue);
 }
 
 static uint64_t session_open_pairs(const void *state)
@@ -299,7 +320,7 @@ static uint64_t session_entry_count(const void *state)
 static uint64_t session_memory_bytes(const void *state)
 {
     const struct pipe_window *st = state;
-    return sizeof *st + st->memory_bytes + st->removed.capacity +
+    return sizeof *st + st->memory_bytes + due_queue_bytes(&st->queue) + st->removed.capacity +
            st->row_capacity * sizeof *st->rows;
 }
 

@@ -4,9 +4,11 @@
  * Keys:  's' stage(4) partition(4) state(4), big-endian, key → an entry of an operator
  *        'p' stage(4) partition(4) → position of a task
  *        'm' name → hash_key, plan, incarnation
- * One save is one WriteBatch: entries and positions always agree. It is not synced: after a power
- * cut the database is as of some earlier save, which replay makes up for; the log it follows is
- * synced.
+ * One save is one WriteBatch: entries and positions always agree. A small one goes to the
+ * write-ahead log; a big one skips that and is flushed at once, which is as atomic: a memtable is
+ * installed whole or not at all, and a batch is never split over two. Neither is synced: after a
+ * power cut the database is as of some earlier save, which replay makes up for; the log it follows
+ * is synced.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +19,15 @@
 
 #define ENTRY_PREFIX 13u
 #define POSITION_VERSION 1
+#define FLUSH_BYTES (1u << 20) /* a save from here on is flushed instead of logged */
 
 struct pipe_store {
     rocksdb_t *db;
     rocksdb_options_t *options;
     rocksdb_block_based_table_options_t *table_options;
     rocksdb_cache_t *cache;
-    rocksdb_writeoptions_t *write_options;
+    rocksdb_writeoptions_t *write_options, *unlogged;
+    rocksdb_flushoptions_t *flush_options;
     rocksdb_readoptions_t *read_options;
     rocksdb_writebatch_t *batch;
     struct pipe_hash_key hash_key;
@@ -161,8 +165,13 @@ bool pipe_store_end(struct pipe_store *store)
     rocksdb_writebatch_put(store->batch, "mplan", 5, store->plan, strlen(store->plan));
     rocksdb_writebatch_put(store->batch, "mincarnation", 12, store->incarnation,
                            strlen(store->incarnation));
-    rocksdb_write(store->db, store->write_options, store->batch, &error);
+    size_t bytes = 0;
+    rocksdb_writebatch_data(store->batch, &bytes);
+    bool big = bytes >= FLUSH_BYTES;
+    rocksdb_write(store->db, big ? store->unlogged : store->write_options, store->batch, &error);
     rocksdb_writebatch_clear(store->batch);
+    if (error == NULL && big)
+        rocksdb_flush(store->db, store->flush_options, &error);
     return error == NULL || fail(store, "be written", error);
 }
 
@@ -303,6 +312,8 @@ void pipe_store_close(struct pipe_store *store)
         rocksdb_close(store->db);
     rocksdb_writebatch_destroy(store->batch);
     rocksdb_writeoptions_destroy(store->write_options);
+    rocksdb_writeoptions_destroy(store->unlogged);
+    rocksdb_flushoptions_destroy(store->flush_options);
     rocksdb_readoptions_destroy(store->read_options);
     rocksdb_options_destroy(store->options);
     rocksdb_block_based_options_destroy(store->table_options);
@@ -317,6 +328,9 @@ static void tune(struct pipe_store *store)
 {
     rocksdb_options_set_write_buffer_size(store->options, 8u << 20);
     rocksdb_options_set_max_write_buffer_number(store->options, 2);
+    /* Nothing is read between opening and closing: sorting once is cheaper than keeping order. */
+    rocksdb_options_set_memtable_vector_rep(store->options);
+    rocksdb_options_set_allow_concurrent_memtable_write(store->options, 0);
     rocksdb_options_set_compression(store->options, rocksdb_no_compression);
     rocksdb_options_set_keep_log_file_num(store->options, 2);
     rocksdb_options_set_max_open_files(store->options, 128);
@@ -378,6 +392,10 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     rocksdb_options_set_create_if_missing(store->options, !read_only);
     tune(store);
     store->write_options = rocksdb_writeoptions_create();
+    store->unlogged = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_disable_WAL(store->unlogged, 1);
+    store->flush_options = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(store->flush_options, 1);
     store->read_options = rocksdb_readoptions_create();
     store->batch = rocksdb_writebatch_create();
     store->db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, &cause)

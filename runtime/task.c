@@ -34,16 +34,36 @@ static void run_source_record(struct engine_task *task, struct pipe_record *reco
     }
 }
 
+/* The first records of a batch, or the one that comes ENGINE_AHEAD after record i. */
+static void look_ahead(struct engine_task *task, const struct pipe_record *records, uint32_t count,
+                       uint32_t i)
+{
+    const char *const *faults = task->input != NULL ? task->input->faults : NULL;
+    uint32_t next = i == 0 ? 0 : i + ENGINE_AHEAD - 1;
+    if (task->ahead_rows == NULL)
+        task->ahead_rows = pipe_calloc(ENGINE_AHEAD, task->task.source->row_bytes);
+    task->fault = NULL;
+    for (; next < count && next < i + ENGINE_AHEAD; next++) {
+        task->ahead_ready &= ~(1u << next % ENGINE_AHEAD);
+        if (faults == NULL || faults[next] == NULL)
+            engine_decode_ahead(task, &records[next]);
+    }
+}
+
 /* false: the engine has failed. */
 static bool run_records(struct engine_task *task, struct pipe_record *records, uint32_t count)
 {
     struct pipe_engine *engine = task->task.engine;
     bool exchange = task->task.source == NULL;
     const char *const *faults = task->input != NULL ? task->input->faults : NULL;
+    bool ahead = task->task.stage->ahead != NULL;
     task->batch = records;
+    task->ahead_ready = 0;
     task->dirty = true;
     for (uint32_t i = 0; i < count; i++) {
         int64_t offset = records[i].offset;
+        if (ahead)
+            look_ahead(task, records, count, i);
         pipe_arena_reset(&task->task.arena);
         task->fault = faults != NULL ? faults[i] : NULL;
         if (!exchange)
@@ -80,7 +100,8 @@ static enum task_result run_file(struct engine_task *task, uint32_t max_records)
         return watermark_end_of_input(task) && !engine->failed ? TASK_WORKED : TASK_FAILED;
     case PIPE_INPUT_FAILED:
         /* What stands before the fault is sound: it is committed before the program stops. */
-        if (!task->task.replaying && !engine->reconciles && engine_has_pending(engine) && !engine_commit(engine))
+        if (!task->task.replaying && !engine->reconciles && engine_has_pending(engine) &&
+            !engine_commit(engine))
             return TASK_FAILED;
         break;
     }

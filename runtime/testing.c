@@ -2,7 +2,8 @@
  * testing.c: runs inline tests on the engine, row by row, in three ways against one expectation
  * (docs/decisions/0004-inline-tests.md). What came out goes to standard output as one JSON object:
  *
- *   {"tests": [{"expected": [ROWS, …], "ways": [{"error": "…" or null, "streams": [ROWS, …]}, …]}, …]}
+ *   {"tests": [{"expected": [ROWS, …], "ways": [{"error": "…" or null, "streams": [ROWS, …]}, …]},
+ * …]}
  *
  * Time: the broker's clock stands at the greatest `at` so far. What the engine takes for the
  * monotonic clock is that plus CLOCK_OFFSET_US, so that a partition that never had a record, at its
@@ -30,9 +31,9 @@ struct way {
     struct pipe_run_options options;
     struct pipe_engine *engine; /* NULL while closed */
     int64_t now_ms;
-    uint32_t visible;           /* rows of the test that have arrived */
-    bool refused;               /* the hook refused a commit */
-    bool was_refused;           /* and lets the next attempt pass */
+    uint32_t visible; /* rows of the test that have arrived */
+    bool refused;     /* the hook refused a commit */
+    bool was_refused; /* and lets the next attempt pass */
     char error[768];
 };
 
@@ -159,7 +160,8 @@ static void close_engine(struct way *way)
     way->engine = NULL;
 }
 
-/* Everything in memory is dropped; what is on disk is opened again, and what is not saved replayed. */
+/* Everything in memory is dropped; what is on disk is opened again, and what is not saved replayed.
+ */
 static bool open_engine(struct way *way)
 {
     for (;;) {
@@ -304,7 +306,8 @@ static bool run_way(struct test_suite *suite, const struct test *test, enum way_
                                              .max_record_bytes = 1u << 20,
                                              .progress = PIPE_PROGRESS_NEVER,
                                              .hooks = &way->hooks};
-    snprintf(way->dir, sizeof way->dir, "%.3000s/%u-%d", dir, (unsigned)(test - suite->tests), kind);
+    snprintf(way->dir, sizeof way->dir, "%.3000s/%u-%d", dir, (unsigned)(test - suite->tests),
+             kind);
     bool ok = give_all(way), written = true;
     PIPE_JSON_RAW(out, "{\"error\":");
     if (ok)
@@ -361,7 +364,8 @@ static bool run_all(struct test_suite *suite, const char *dir, struct pipe_buf *
 int pipe_testing_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     if (argc != 2) {
-        fprintf(stderr, "usage: %s run-tests tests.json DIR\n\n`pipec test` calls it.\n", plan->name);
+        fprintf(stderr, "usage: %s run-tests tests.json DIR\n\n`pipec test` calls it.\n",
+                plan->name);
         return PIPE_EXIT_USAGE;
     }
     struct pipe_plan started = *plan; /* the engine opens often, but patterns compile once */

@@ -1,7 +1,8 @@
 /*
- * testing.h: inline tests in a compiled pipeline (docs/decisions/0004-inline-tests.md). testing_suite.c
- * reads tests.json and makes records of its rows; testing.c drives the engine; testing_rows.c writes what
- * came out. All of it lives in the arena of the suite. Errors: false, and suite->error has one line.
+ * testing.h: inline tests in a compiled pipeline (docs/decisions/0004-inline-tests.md).
+ * testing_suite.c reads tests.json and makes records of its rows; testing.c drives the engine;
+ * testing_rows.c writes what came out. All of it lives in the arena of the suite. Errors: false,
+ * and suite->error has one line.
  */
 #ifndef PIPE_TESTING_H
 #define PIPE_TESTING_H
@@ -20,13 +21,13 @@ struct given {
 };
 
 struct expected {
-    uint32_t sink;              /* the tap */
-    const uint32_t *columns;    /* compared, indexes in the tap's row */
+    uint32_t sink;           /* the tap */
+    const uint32_t *columns; /* compared, indexes in the tap's row */
     uint32_t column_count;
-    const json_t *rows;         /* arrays of JSON texts, one a column */
-    const uint32_t *key;        /* of corrections: what names a window */
+    const json_t *rows;  /* arrays of JSON texts, one a column */
+    const uint32_t *key; /* of corrections: what names a window */
     uint32_t key_count;
-    int32_t revision;           /* column; -1: no corrections */
+    int32_t revision; /* column; -1: no corrections */
 };
 
 struct test {

@@ -1,6 +1,6 @@
 /*
- * testing_rows.c: rows as cells of canonical JSON, so that equal values are equal texts: the order of a
- * map's entries does not count, nor how a number or an instant was written.
+ * testing_rows.c: rows as cells of canonical JSON, so that equal values are equal texts: the order
+ * of a map's entries does not count, nor how a number or an instant was written.
  */
 #include <stdlib.h>
 
@@ -114,8 +114,8 @@ static bool expected_cell(struct test_suite *suite, const struct pipe_column *co
     bool is_null = false;
     void *value = suite_alloc(suite, pipe_type_size(column->type) + 16);
     struct pipe_str text = pipe_str_of(json_string_value(json), json_string_length(json));
-    if (json == NULL || !pipe_value_from_json(column->type, column->null_offset != PIPE_NOT_NULL, text,
-                                              &suite->arena, value, &is_null, &error))
+    if (json == NULL || !pipe_value_from_json(column->type, column->null_offset != PIPE_NOT_NULL,
+                                              text, &suite->arena, value, &is_null, &error))
         return suite_fail(suite, "an expected value of %s: %s", column->name, error.detail);
     cell_text(column->type, value, is_null, cell);
     return true;
@@ -200,8 +200,8 @@ static bool add_record(struct test_suite *suite, const struct pipe_row_type *typ
     if (!pipe_str_copy(&suite->arena, record->payload, &text))
         pipe_out_of_memory();
     if (!pipe_row_from_json(type, text, &suite->arena, row, &error))
-        return suite_fail(suite, "internal error: a row that was sent is malformed: %s: %s", error.field,
-                          error.detail);
+        return suite_fail(suite, "internal error: a row that was sent is malformed: %s: %s",
+                          error.field, error.detail);
     if (rows->count == rows->capacity) {
         rows->capacity = rows->capacity * 2 + 16;
         rows->items = pipe_realloc(rows->items, rows->capacity * sizeof *rows->items);

@@ -96,7 +96,8 @@ static bool make_record(struct test_suite *suite, struct given *given, const cha
                           error.detail);
     if (source->is_kafka && !make_key(suite, given, row))
         return false;
-    /* A record in JSON is the text itself: what reads as a JSON column is not what it is written as. */
+    /* A record in JSON is the text itself: what reads as a JSON column is not what it is written
+     * as. */
     bool is_json = source->format == PIPE_FORMAT_JSON || source->format == PIPE_FORMAT_JSONL;
     if (!is_json)
         pipe_record_encode(source, row, &value);
@@ -167,8 +168,8 @@ static bool read_expected(struct test_suite *suite, const json_t *json, struct e
     const json_t *key = json_object_get(json, "key");
     *expected = (struct expected){.sink = (uint32_t)sink, .revision = -1};
     expected->rows = json_object_get(json, "rows");
-    expected->columns = read_columns(suite, json_object_get(json, "columns"), row,
-                                     &expected->column_count);
+    expected->columns =
+        read_columns(suite, json_object_get(json, "columns"), row, &expected->column_count);
     expected->key = read_columns(suite, key, row, &expected->key_count);
     if (expected->columns == NULL || expected->key == NULL || !json_is_array(expected->rows))
         return malformed(suite, "expect");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "ledger.h"
 
 #define FLUSH_BYTES (1 << 20)
 #define RECORDS_A_ROUND 4096
@@ -33,6 +34,8 @@ struct traffic_writer {
     struct pipe_feeder *feeder;
     struct traffic_file *files;
     uint32_t file_count;
+    FILE *ledger; /* NULL: none is wanted */
+    char *ledger_path, *ledger_hidden;
     struct pipe_buf row;
     uint64_t events, records, bytes;
     uint64_t *faults; /* by fault: how often */
@@ -137,6 +140,70 @@ static void allow_files(uint32_t count)
     setrlimit(RLIMIT_NOFILE, &limit); /* if it stays too low, opening says so */
 }
 
+/* ---- The ledger ---- */
+
+/* The head, which says how many records follow: first with none, at the end with all. */
+static bool write_ledger_head(struct traffic_writer *writer)
+{
+    struct pipe_ledger_head head = {.traffic = (uint32_t)(writer->def - writer->plan->traffics),
+                                    .partitions = writer->file_count,
+                                    .options = writer->options->run.feeder,
+                                    .position = writer->records};
+    struct pipe_buf line = {0};
+    pipe_ledger_put_head(&line, writer->plan, &head);
+    rewind(writer->ledger);
+    bool ok = fwrite(line.data, 1, line.size, writer->ledger) == line.size;
+    pipe_buf_free(&line);
+    return ok || fail(writer, "%s: cannot be written: %s", writer->ledger_hidden, strerror(errno));
+}
+
+static bool open_ledger(struct traffic_writer *writer)
+{
+    const char *path = writer->options->ledger;
+    bool several = writer->options->traffic == NULL && writer->plan->traffic_count > 1;
+    if (path == NULL)
+        return true;
+    writer->ledger_path =
+        several ? format_text("%s.%s", path, writer->source->name) : format_text("%s", path);
+    writer->ledger_hidden = format_text("%s.%ld.partial", writer->ledger_path, (long)getpid());
+    writer->ledger = fopen(writer->ledger_hidden, "w+e");
+    if (writer->ledger == NULL)
+        return fail(writer, "%s: cannot be created: %s", writer->ledger_hidden, strerror(errno));
+    return write_ledger_head(writer);
+}
+
+static bool write_ledger_line(struct traffic_writer *writer, const struct pipe_feed_record *record)
+{
+    struct pipe_buf *line = &writer->row;
+    line->size = 0;
+    pipe_ledger_put_record(line, writer->def, writer->source, writer->records, record);
+    return fwrite(line->data, 1, line->size, writer->ledger) == line->size ||
+           fail(writer, "%s: cannot be written: %s", writer->ledger_hidden, strerror(errno));
+}
+
+/* Complete and on disk. */
+static bool finish_ledger(struct traffic_writer *writer)
+{
+    if (writer->ledger == NULL)
+        return true;
+    return write_ledger_head(writer) &&
+           ((fflush(writer->ledger) == 0 && fsync(fileno(writer->ledger)) == 0) ||
+            fail(writer, "%s: cannot be written to disk: %s", writer->ledger_hidden,
+                 strerror(errno)));
+}
+
+static void close_ledger(struct traffic_writer *writer)
+{
+    if (writer->ledger != NULL)
+        fclose(writer->ledger);
+    if (writer->ledger_hidden != NULL)
+        unlink(writer->ledger_hidden); /* not there if all went well */
+    free(writer->ledger_path);
+    free(writer->ledger_hidden);
+}
+
+/* ---- Opening and closing ---- */
+
 static bool open_writer(struct traffic_writer *writer)
 {
     enum pipe_format format;
@@ -160,7 +227,7 @@ static bool open_writer(struct traffic_writer *writer)
     writer->feeder =
         pipe_feeder_open(writer->plan, (uint32_t)(writer->def - writer->plan->traffics),
                          writer->file_count, &writer->options->run.feeder, error, sizeof error);
-    return writer->feeder != NULL || fail(writer, "%s", error);
+    return writer->feeder != NULL ? open_ledger(writer) : fail(writer, "%s", error);
 }
 
 static void close_writer(struct traffic_writer *writer)
@@ -175,6 +242,7 @@ static void close_writer(struct traffic_writer *writer)
         free(file->hidden);
     }
     pipe_feeder_close(writer->feeder);
+    close_ledger(writer);
     pipe_buf_free(&writer->row);
     free(writer->files);
     free(writer->faults);
@@ -198,6 +266,8 @@ static struct pipe_str envelope(struct pipe_buf *row, const struct pipe_feed_rec
 static bool write_record(struct traffic_writer *writer, const struct pipe_feed_record *record)
 {
     struct pipe_output *output = writer->files[record->partition].output;
+    if (writer->ledger != NULL && !write_ledger_line(writer, record))
+        return false;
     struct pipe_str row = writer->source->is_kafka ? envelope(&writer->row, record) : record->value;
     writer->records++;
     if (record->duplicate >= 0)
@@ -279,6 +349,10 @@ static bool show_files(struct traffic_writer *writer)
             return false;
         writer->bytes += (uint64_t)output->length_bytes;
     }
+    if (!finish_ledger(writer))
+        return false;
+    if (writer->ledger != NULL && rename(writer->ledger_hidden, writer->ledger_path) != 0)
+        return fail(writer, "%s: cannot be created: %s", writer->ledger_path, strerror(errno));
     for (uint32_t i = 0; i < writer->file_count; i++) {
         const struct traffic_file *file = &writer->files[i];
         if (rename(file->hidden, file->path) != 0)

@@ -196,8 +196,7 @@ static int64_t event_time_ms(const struct pipe_feeder *feeder)
     if (index == UINT32_MAX)
         return PIPE_TIME_MIN;
     const struct pipe_column *column = &feeder->source->row->columns[index];
-    if (column->null_offset != PIPE_NOT_NULL &&
-        *(const bool *)(feeder->row + column->null_offset))
+    if (column->null_offset != PIPE_NOT_NULL && *(const bool *)(feeder->row + column->null_offset))
         return PIPE_TIME_MIN;
     int64_t time = *(const int64_t *)(feeder->row + column->offset);
     return column->type->kind == PIPE_TIMESTAMP_US ? pipe_floor_div(time, 1000) : time;

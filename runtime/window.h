@@ -12,13 +12,15 @@
  *   key → entry: panes in order of (start, first), and the windows whose row was or will be sent
  * again heap of entries by `due`, the W at which the next window of the key closes or is forgotten
  *
- * Sessions (session.c) use the same table, heap, rows and store entries: a session is a pane whose
- * `first` is its end. `sessions` tells them apart.
+ * Sessions (session.c) use the same table, rows and store entries: a session is a pane whose
+ * `first` is its end. `sessions` tells them apart. There are many keys and each is over soon, so
+ * dues are in a queue that touches no entry (due_queue.h), and the memory of entries is used again.
  */
 #ifndef PIPE_WINDOW_H
 #define PIPE_WINDOW_H
 
 #include "pipe.h"
+#include "due_queue.h"
 #include "state.h"
 
 /* Followed by the accumulator at WINDOW_ACC_OFFSET. Also used for totals of several panes. */
@@ -64,7 +66,10 @@ struct window_entry {
     int64_t next_close;       /* end of the next window that sends its first or final row */
     struct window_sent *sent; /* ascending by end */
     uint32_t sent_count, sent_capacity;
-    uint32_t heap_at;   /* index in the heap, plus 1; 0: not in it */
+    union {
+        uint32_t heap_at; /* index in the heap, plus 1; 0: not in it */
+        uint32_t queued; /* of sessions: items in the queue; the entry stays until they are taken */
+    };
     uint32_t irregular; /* panes that do not count for all their windows */
     struct window_slider *closing,
         *again;     /* NULL until needed: first rows; early, corrected ones */
@@ -75,6 +80,7 @@ struct window_entry {
     uint8_t key[];
 };
 #define WINDOW_PANES_INSIDE 2
+#define SESSION_PANES_INSIDE 1
 
 struct window_list {
     struct window_entry **items;
@@ -97,6 +103,17 @@ struct window_slot {
     struct window_entry *entry; /* NULL: free */
 };
 
+/* Freed entries, to be used again: by size in cache lines. They begin with the next one. */
+#define WINDOW_SPARE_SIZES 16
+#define WINDOW_SPARE_MAX 1024 /* of a size */
+struct window_spare {
+    void *first;
+    uint32_t count;
+};
+
+/* Hashes of the keys that come next, whose memory was asked for: a power of two. */
+#define WINDOW_AHEAD 16
+
 /* A row to make: sorted by (end, key). */
 struct window_task_row {
     int64_t end;
@@ -117,6 +134,10 @@ struct pipe_window {
     struct window_slot *slots;
     uint32_t slot_capacity, entry_count;
     struct window_heap heap;
+    struct due_queue queue; /* of sessions */
+    struct window_spare spare[WINDOW_SPARE_SIZES];
+    uint64_t ahead[WINDOW_AHEAD];
+    uint32_t ahead_count; /* so far */
     struct window_list lists[WINDOW_LISTS];
     struct window_pane *total;    /* scratch */
     struct pipe_buf removed;      /* keys to be removed from the store: uint32_t size, bytes */
@@ -184,6 +205,8 @@ static inline int64_t window_forgotten(const struct pipe_window *st)
 
 /* The entry of a key, made if need be. */
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
+/* The key will be asked for some records from now: fetches what that will touch. A hint only. */
+void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes);
 /* Removes the entry if it holds nothing. */
 void window_release(struct pipe_window *st, struct window_entry *entry);
 void window_free_all(struct pipe_window *st);

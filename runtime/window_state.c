@@ -130,10 +130,15 @@ static bool on_grid(const struct pipe_state_def *def, int64_t end)
     return window_grid(end - def->size, def->offset, def->every) == end - def->size;
 }
 
+static bool is_time(int64_t time)
+{
+    return time >= -(1ll << 61) && time <= 1ll << 61;
+}
+
 static bool pane_is_valid(const struct pipe_window *st, int64_t start, int64_t first)
 {
     const struct pipe_state_def *def = st->def;
-    if (start < -(1ll << 61) || start > 1ll << 61 || first < -(1ll << 61) || first > 1ll << 61)
+    if (!is_time(start) || !is_time(first))
         return false;
     if (st->sessions)
         return start < first;
@@ -166,6 +171,8 @@ static bool load_sent(struct pipe_window *st, const uint8_t *key, size_t key_byt
                       struct pipe_reader *in)
 {
     struct window_sent sent = {.end = pipe_state_time_of_key(key + 1), .stored = true};
+    if (!is_time(sent.end) || (!st->sessions && !on_grid(st->def, sent.end)))
+        return false;
     if (!pipe_state_get(in, &sent.base) || !pipe_state_get(in, &sent.units) ||
         !pipe_state_get(in, &sent.records) || in->at == in->end ||
         *in->at > (SENT_DIRTY | SENT_REJECTED))
@@ -223,7 +230,7 @@ bool window_read_partial(const struct pipe_state_def *def, struct pipe_reader *i
     if (!pipe_state_get_bytes(in, &out->key) || !pipe_state_get_signed(in, &out->start) ||
         !pipe_state_get(in, &missed) || !pipe_state_get(in, &out->records))
         return false;
-    if (out->start < -(1ll << 61) || out->start > 1ll << 61)
+    if (!is_time(out->start))
         return pipe_reader_fail_number(in, "no time", out->start);
     int64_t first = window_first_end(def, out->start), last = window_last_end(def, out->start);
     if (missed >= window_ends(def, first, last))

@@ -34,14 +34,87 @@ static size_t inside_offset(size_t key_bytes)
     return (offsetof(struct window_entry, key) + key_bytes + 15) & ~(size_t)15;
 }
 
+static uint32_t panes_inside(const struct pipe_window *st)
+{
+    return st->sessions ? SESSION_PANES_INSIDE : WINDOW_PANES_INSIDE;
+}
+
+#define LINE_BYTES 64u
+
 static size_t entry_bytes(const struct pipe_window *st, size_t key_bytes)
 {
-    return inside_offset(key_bytes) + (size_t)WINDOW_PANES_INSIDE * st->stride;
+    size_t bytes = inside_offset(key_bytes) + (size_t)panes_inside(st) * st->stride;
+    return (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
+}
+
+static void *new_entry(struct pipe_window *st, size_t bytes)
+{
+    size_t size = bytes / LINE_BYTES - 1;
+    if (size < WINDOW_SPARE_SIZES && st->spare[size].first != NULL) {
+        struct window_spare *spare = &st->spare[size];
+        void *entry = spare->first;
+        memcpy(&spare->first, entry, sizeof spare->first);
+        spare->count--;
+        return entry;
+    }
+    void *entry = aligned_alloc(LINE_BYTES, bytes);
+    if (entry == NULL)
+        pipe_out_of_memory();
+    return entry;
+}
+
+static void spare_entry(struct pipe_window *st, void *entry, size_t bytes)
+{
+    size_t size = bytes / LINE_BYTES - 1;
+    if (size >= WINDOW_SPARE_SIZES || st->spare[size].count == WINDOW_SPARE_MAX) {
+        free(entry);
+        return;
+    }
+    struct window_spare *spare = &st->spare[size];
+    memcpy(entry, &spare->first, sizeof spare->first);
+    spare->first = entry;
+    spare->count++;
+}
+
+static void free_spare(struct pipe_window *st)
+{
+    for (unsigned size = 0; size < WINDOW_SPARE_SIZES; size++) {
+        for (void *entry = st->spare[size].first, *next; entry != NULL; entry = next) {
+            memcpy(&next, entry, sizeof next);
+            free(entry);
+        }
+    }
 }
 
 static bool has_panes_inside(const struct window_entry *entry)
 {
     return entry->panes == (const uint8_t *)entry + inside_offset(entry->key_bytes);
+}
+
+/* The lines of an entry that a record touches. */
+static inline void fetch_entry(const struct window_entry *entry)
+{
+    __builtin_prefetch((const uint8_t *)entry + 64); /* its lines come in one wait */
+    __builtin_prefetch((const uint8_t *)entry + 128);
+    __builtin_prefetch((const uint8_t *)entry + 192);
+    __builtin_prefetch((const uint8_t *)entry + 256);
+}
+
+void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes)
+{
+    if (st->slot_capacity == 0)
+        return;
+    uint32_t mask = st->slot_capacity - 1, at = st->ahead_count++;
+    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
+    st->ahead[at % WINDOW_AHEAD] = hash;
+    __builtin_prefetch(&st->slots[hash & mask]);
+    /* The slot of an earlier one has come by now. */
+    hash = st->ahead[(at - 4) % WINDOW_AHEAD];
+    const struct window_slot *slot = &st->slots[hash & mask];
+    if (slot->hash != hash)
+        slot = &st->slots[(hash + 1) & mask];
+    if (slot->hash == hash && slot->entry != NULL)
+        fetch_entry(slot->entry);
 }
 
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
@@ -54,18 +127,17 @@ struct window_entry *window_entry_of(struct pipe_window *st, const void *key, si
         struct window_entry *entry = st->slots[i].entry;
         if (st->slots[i].hash != hash)
             continue;
-        __builtin_prefetch((const uint8_t *)entry + 64); /* its lines come in one wait */
-        __builtin_prefetch((const uint8_t *)entry + 192);
-        __builtin_prefetch((const uint8_t *)entry + 256);
-        if (entry->key_bytes == key_bytes && memcmp(entry->key, key, key_bytes) == 0)
+        fetch_entry(entry);
+        if (entry->key_bytes == key_bytes &&
+            (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0))
             return entry;
     }
     if (key_bytes > UINT32_MAX)
         pipe_out_of_memory();
-    struct window_entry *entry = pipe_malloc(entry_bytes(st, key_bytes));
+    struct window_entry *entry = new_entry(st, entry_bytes(st, key_bytes));
     memset(entry, 0, sizeof *entry);
     entry->panes = (uint8_t *)entry + inside_offset(key_bytes);
-    entry->pane_capacity = WINDOW_PANES_INSIDE;
+    entry->pane_capacity = panes_inside(st);
     entry->hash = hash;
     entry->due = entry->next_close = PIPE_TIME_MAX;
     entry->key_bytes = (uint32_t)key_bytes;
@@ -105,16 +177,17 @@ static void free_entry(struct pipe_window *st, struct window_entry *entry)
         free(entry->panes);
     }
     free(entry->sent);
-    free(entry);
+    spare_entry(st, entry, entry_bytes(st, entry->key_bytes));
 }
 
 void window_release(struct pipe_window *st, struct window_entry *entry)
 {
-    if (entry->pane_count > 0 || entry->sent_count > 0)
+    if (entry->pane_count > 0 || entry->sent_count > 0 || (st->sessions && entry->queued > 0))
         return;
     for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)
         window_unlist(st, kind, entry);
-    window_schedule(st, entry, PIPE_TIME_MAX);
+    if (!st->sessions)
+        window_schedule(st, entry, PIPE_TIME_MAX);
     remove_from_table(st, entry);
     free_entry(st, entry);
 }
@@ -125,6 +198,8 @@ void window_free_all(struct pipe_window *st)
         if (st->slots[i].entry != NULL)
             free_entry(st, st->slots[i].entry);
     }
+    free_spare(st);
+    due_queue_free(&st->queue);
     free(st->slots);
     free(st->heap.items);
     for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)

@@ -85,7 +85,7 @@ def run(command, directory, text=None):
 
 
 def scratch_copy(top):
-    """Makes TOP/main with the files git knows and build/; TOP/shared leads to test data."""
+    """Makes TOP/main with the files git knows and pipec; TOP/shared leads to test data."""
     copy = os.path.join(top, "main")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
@@ -95,8 +95,9 @@ def scratch_copy(top):
         if os.path.isfile(source):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy2(source, target)
-    shutil.copytree(os.path.join(ROOT, "build"), os.path.join(copy, "build"), symlinks=True,
-                    dirs_exist_ok=True)
+    os.makedirs(os.path.join(copy, "build"))
+    for name in ("pipec", "libpipe.a", "libpipe.flags"):
+        shutil.copy2(os.path.join(ROOT, "build", name), os.path.join(copy, "build", name))
     shared = os.path.join(ROOT, "..", "shared")
     if os.path.isdir(shared):
         os.symlink(os.path.realpath(shared), os.path.join(top, "shared"))

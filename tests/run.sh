@@ -87,6 +87,7 @@ suite golden tests/golden/run.py
 suite programs programs
 suite generated generated
 suite pipelines tests/pipelines/run.py
+suite pipec_test tests/pipec_test/run.py
 suite bad_input python3 tests/bad_input/run.py
 suite docs python3 tests/docs_examples.py
 suite tidy tests/tidy.sh
@@ -94,6 +95,7 @@ suite clang clang
 suite asan_unit unit build/asan SANITIZE=1
 suite asan_golden tests/golden/run.py --build build/asan
 suite asan_pipes tests/pipelines/run.py --build build/asan
+suite asan_test tests/pipec_test/run.py --build build/asan
 suite asan_input python3 tests/bad_input/run.py --build build/asan
 
 echo "$passed passed, $failed failed"

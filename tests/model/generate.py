@@ -64,7 +64,7 @@ class Generator:
         self.count = 0
         self.duplicates = self.rng.random() < 0.6
         self.wild = self.rng.random() < 0.3
-        self.size = self.rng.choice([0, 5, 40, 40, 120, 120, 120, 250, 250, 1500])
+        self.size = self.rng.choice([0, 5, 40, 40, 120, 120, 120, 250, 250, 600])
         self.rejects_read = False
 
     def name(self, prefix):

@@ -4,6 +4,7 @@
 Rows are pushed through the streams one record at a time, each partition in log order; what is behind an exchange comes
 after all that is in front of it. Nothing depends on when rows are committed or memory is freed, so nothing here is.
 """
+import bisect
 import collections
 import dataclasses
 
@@ -201,18 +202,26 @@ class Window:
         if late:
             self.push_late(model, stream, row, context, end)
             return
-        merged = Group(start, end, key)
-        for session in self.joined(sessions, start, end):
-            merged.start, merged.end = min(merged.start, session.start), max(merged.end, session.end)
-            merged.taken += session.taken
+        joined = self.joined(sessions, start, end)
+        merged = joined[0] if joined else Group(start, end, key)
+        for session in joined:
+            start, end = min(start, session.start), max(end, session.end)
             sessions.remove(session)
+            if session is not merged:
+                merged.taken += session.taken
+        merged.start, merged.end = start, end
         merged.taken.append(taken)
-        sessions.append(merged)
+        bisect.insort(sessions, merged, key=lambda s: s.start)
 
     def joined(self, sessions, start, end):
         """The sessions that an event of [start, end) merges, the earliest first, within max."""
-        joined, low, high = [], start, end
-        for session in sorted(sessions, key=lambda s: s.start):
+        near, low, high = [], start, end
+        at = bisect.bisect_left(sessions, end, key=lambda s: s.start)
+        while at > 0 and (sessions[at - 1].end > start or self.max and sessions[at - 1].start + self.max > start):
+            at -= 1
+            near.append(sessions[at])
+        joined = []
+        for session in reversed(near):
             if session.start < end and start < session.end:
                 both = max(high, session.end) - min(low, session.start)
                 if not self.max or both <= self.max:
@@ -283,7 +292,7 @@ class Sink:
             partition = values.partition_of(key.encode(), self.partitions)
         elif self.kind == "kafka" and self.source_key:
             key = context.record.key.decode("latin-1") if context.record.key is not None else None
-            partition = context.record.partition
+            partition = context.record.partition % self.partitions
         deleted = self.delete and self.kind == "kafka" and self.delete(row, context)
         self.outputs.append(Output(key, partition, None if deleted else row))
 

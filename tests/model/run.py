@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CASES = Path(__file__).resolve().parent / "cases"
 
 
 def ensure_fastavro():
@@ -41,32 +42,45 @@ import shrink                           # noqa: E402
 from case import Broken, Case           # noqa: E402
 
 
+def run_fixed(task):
+    """One case of cases/: what failed once, made small."""
+    name, build, scratch, keep = task
+    directory = Path(scratch) / name
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(CASES / name, directory)
+    return check_case(name, 1, directory, build, keep)
+
+
 def run_case(task):
     """(seed, None or what is wrong, kills)."""
     seed, build, scratch, keep = task
     directory = Path(scratch) / str(seed)
     shutil.rmtree(directory, ignore_errors=True)
+    generate.generate(seed, directory)
+    return check_case(seed, seed, directory, build, keep)
+
+
+def check_case(name, seed, directory, build, keep):
     try:
-        generate.generate(seed, directory)
         case = Case(directory, build)
         case.check(seed)
         shutil.rmtree(directory)
-        return seed, None, case.kills
+        return name, None, case.kills
     except (Broken, compare.Difference) as error:
         wrong = f"{type(error).__name__}: {error}"
     except Exception:                   # a fault of the model itself is a failure too
         wrong = traceback.format_exc()
-    kept = Path(keep) / str(seed)
+    kept = Path(keep) / str(name)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.move(directory, kept)
-    return seed, wrong, 0
+    return name, wrong, 0
 
 
 def report(seed, wrong, options):
     kept = Path(options.keep) / str(seed)
     print(f"FAIL seed {seed}, kept in {kept}\n{wrong[:1500]}", flush=True)
     (kept / "wrong.txt").write_text(wrong)
-    if options.shrink and not wrong.startswith("Traceback"):
+    if options.shrink and isinstance(seed, int) and not wrong.startswith("Traceback"):
         steps = shrink.shrink(kept, options.build, seed, seconds=options.shrink)
         print(f"  made smaller in {steps} steps: {kept}/small\n" + (kept / "small" / "generated.pipe").read_text() +
               (kept / "small" / "wrong.txt").read_text()[:2000], flush=True)
@@ -82,11 +96,16 @@ def check_directory(options):
     return 0
 
 
-def seeds(options):
+def tasks(options):
+    """The fixed cases, then the random ones; without an end in rounds, for a pool takes all it is given."""
+    places = (options.build, options.scratch, options.keep)
+    yield run_fixed, [(path.name, *places) for path in sorted(CASES.iterdir())]
     seed = options.seed
-    while options.endless or seed < options.seed + options.cases:
-        yield seed, options.build, options.scratch, options.keep
-        seed += 1
+    while True:
+        yield run_case, [(seed + i, *places) for i in range(options.cases)]
+        seed += options.cases
+        if not options.endless:
+            return
 
 
 def main():
@@ -105,7 +124,8 @@ def main():
     Path(options.keep).mkdir(parents=True, exist_ok=True)
     began, passed, failed, all_kills = time.monotonic(), 0, 0, 0
     with multiprocessing.Pool(options.jobs) as pool:
-        for seed, wrong, kills in pool.imap_unordered(run_case, seeds(options)):
+        results = (result for run, some in tasks(options) for result in pool.imap_unordered(run, some))
+        for seed, wrong, kills in results:
             passed, failed = passed + (wrong is None), failed + (wrong is not None)
             all_kills += kills
             if wrong is not None:

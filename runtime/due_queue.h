@@ -1,0 +1,42 @@
+/*
+ * due_queue.h: a monotone priority queue of (due, entry), a radix heap: bucket i > 0 holds the dues
+ * whose highest bit that differs from `last` is bit i - 1, bucket 0 those that do not differ.
+ * `last` only grows, and with it items move to lower buckets, each at most once a bit: all moves
+ * are sequential copies and no entry is touched, as a binary heap with places in its entries would
+ * at every level.
+ *
+ * Items are never taken out or changed: whoever needs an earlier due adds a second item, and finds
+ * out by the entry that one of them is stale.
+ */
+#ifndef PIPE_DUE_QUEUE_H
+#define PIPE_DUE_QUEUE_H
+
+#include "value.h"
+
+struct due_item {
+    int64_t due;
+    void *entry;
+};
+
+struct due_bucket {
+    struct due_item *items;
+    uint32_t count, capacity;
+};
+
+#define DUE_BUCKETS 65
+
+struct due_queue {
+    uint64_t last; /* no due is below; biased: order of the signed times */
+    uint64_t used; /* bit i: bucket i + 1 has items */
+    struct due_bucket buckets[DUE_BUCKETS];
+};
+
+void due_queue_free(struct due_queue *queue);
+void due_queue_add(struct due_queue *queue, int64_t due, void *entry);
+/* No item is due before this; PIPE_TIME_MAX: there is none, or none is ever due. */
+int64_t due_queue_bound(const struct due_queue *queue);
+/* Takes an item with due <= time, in no order; false: there is none. PIPE_TIME_MAX is never due. */
+bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out);
+uint64_t due_queue_bytes(const struct due_queue *queue); /* of memory, without the struct */
+
+#endif

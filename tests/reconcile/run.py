@@ -1,0 +1,605 @@
+#!/usr/bin/env python3
+"""reconcile: exact after any kills, and it names whatever is not as it should be.
+
+run.py [--build DIR] [TEST …]
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+TABLES = ["clean_olap", "windows_olap", "sessions_olap", "dlq_olap", "clean_lake"]
+TOPICS = {
+    "valid_topic": "events.valid",
+    "clean_topic": "events.clean",
+    "windows_topic": "agg.windows",
+    "sessions_topic": "agg.sessions",
+    "late_topic": "events.late",
+    "dead_letters": "events.dlq",
+}
+EXCHANGE = "pipec.clickstream.by_category.exchange"
+FILES = {
+    "sane_file": "out/sane.avro",
+    "meter_file": "out/meters.csv",
+    "early_file": "out/early.jsonl",
+    "refused_file": "out/refused.jsonl",
+}
+
+
+class Failure(Exception):
+    pass
+
+
+class Build:
+    """The programs under test, and the directories that tests copy."""
+
+    def __init__(self, directory, scratch):
+        self.directory = directory
+        self.scratch = scratch
+        self.clickstream = directory / "clickstream"
+        self.tamper = scratch / "tamper"
+        self.slow = "asan" in directory.name
+        call(["gcc", "-O1", "-o", self.tamper, HERE / "tamper.c", "-lrocksdb"], ROOT)
+
+    def program(self, name):
+        program = self.scratch / name
+        if not program.exists():
+            call(
+                [
+                    self.directory / "pipec",
+                    "build",
+                    HERE / f"{name}.pipe",
+                    "--out",
+                    self.scratch / "generated",
+                    "-o",
+                    program,
+                ],
+                ROOT,
+                env={**os.environ, "PIPEC_HOME": str(ROOT)},
+            )
+        return program
+
+    def base(self, name, make):
+        """A directory that `make` fills once; a copy of it, for a test to damage."""
+        original = self.scratch / f"base-{name}"
+        if not original.exists():
+            original.mkdir()
+            make(original)
+        copy = self.scratch / "copy"
+        if copy.exists():
+            shutil.rmtree(copy)
+        shutil.copytree(original, copy)
+        return copy
+
+    def clicks(self):
+        return self.base("clicks", lambda cwd: call(click_run(self.clickstream), cwd))
+
+    def meters(self):
+        program = self.program("corrections")
+        return self.base("meters", lambda cwd: killed(meter_run(program), cwd, 5, kills=6))
+
+    def damage(self, cwd, *words):
+        call([self.tamper, "run", *words], cwd)
+
+
+def call(command, cwd, expect=0, **options):
+    result = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=600,
+        **options,
+    )
+    if expect is not None and result.returncode != expect:
+        raise Failure(
+            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
+            f"{result.stdout[-4000:]}"
+        )
+    return result.stdout
+
+
+def killed(command, cwd, seed, kills):
+    """Runs the command, killing it at seeded moments; returns how often that was."""
+    moments = random.Random(seed)
+    for done in range(kills):
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(timeout=moments.uniform(0.05, 0.35))
+            return done
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    call(command, cwd)
+    return kills
+
+
+def traffic_run(program, count, rate, seed, *more):
+    options = ["--traffic", "--count", count, "--rate", f"{rate}/s", "--seed", seed]
+    return [program, "run", "--embedded", "run", *options, "--progress", "never", *more]
+
+
+def click_run(program, seed=7):
+    return traffic_run(program, 20000, 200, seed)
+
+
+def meter_run(program):
+    return traffic_run(program, 60000, 100, 4, "--commit-interval", "5ms")
+
+
+def reconcile(program, cwd, exact, *more):
+    """The JSON verdict, which must be `exact`; the text must end in the same."""
+    command = [program, "reconcile", "run", "--progress", "never", *more]
+    text = call(command, cwd, expect=0 if exact else 1)
+    if text.splitlines()[-1] != f"exact {str(exact).lower()}":
+        raise Failure(f"expected exact {exact}:\n{text[-4000:]}")
+    result = subprocess.run(
+        [str(part) for part in [*command, "--json"]], cwd=cwd, capture_output=True, timeout=600
+    )
+    verdict = json.loads(result.stdout)
+    if verdict["exact"] is not exact or result.returncode != (0 if exact else 1):
+        raise Failure(f"--json says {verdict['exact']}, exit {result.returncode}")
+    return verdict
+
+
+def expect_different(verdict, names, kind=None, count=None):
+    """Just these layers differ; their rows are shown, and in which way they differ."""
+    found = [layer["name"] for layer in verdict["layers"] if not layer["equal"]]
+    if sorted(found) != sorted(names):
+        raise Failure(f"{names} should differ, but {found} do")
+    for layer in verdict["layers"]:
+        if layer["equal"] or kind is None:
+            continue
+        if layer[kind] == 0 or (count is not None and layer[kind] != count):
+            raise Failure(f"{kind} rows of {layer['name']}: {layer[kind]}, not {count}")
+        if not any(row["kind"] == kind for row in layer["differences"]):
+            raise Failure(f"no {kind} row of {layer['name']} is shown: {layer}")
+
+
+# ---- What is exact ----
+
+
+def demo_is_exact(build):
+    for seed in range(1, 3 if build.slow else 5):
+        run = build.scratch / f"demo{seed}"
+        settings = {
+            "SEED": str(seed),
+            "EVENTS": "30000" if build.slow else "120000",
+            "KILLS": "5",
+            "RUN": str(run),
+            "PROGRAM": str(build.clickstream),
+        }
+        text = call(
+            [ROOT / "pipelines/demo.sh", build.directory], ROOT, env={**os.environ, **settings}
+        )
+        kills = len(re.findall(r"^ +\d+  kill -9 \d+", text, re.M))
+        if kills < 5 or "\nexact true\n" not in text:
+            raise Failure(f"seed {seed}, {kills} kills:\n{text[-4000:]}")
+        print(f"seed {seed}: {re.search(r'killed .*', text)[0]}")
+        shutil.rmtree(run)
+
+
+def layers_are_complete(build):
+    verdict = reconcile(build.clickstream, build.clicks(), True)
+    names = {layer["name"] for layer in verdict["layers"]}
+    wanted = {"clicks", "by_category", *TOPICS, *TABLES}
+    if names != wanted or any(layer["rows"] == 0 for layer in verdict["layers"]):
+        raise Failure(f"{names} are not {wanted}, or empty")
+    parts = {
+        part["label"]
+        for layer in verdict["layers"]
+        if layer["name"] in ("dead_letters", "late_topic")
+        for part in layer["parts"]
+    }
+    if not {"undecodable", "schema_unknown", "country_not_iso2", "by_category"} <= parts:
+        raise Failure(f"no reasons: {parts}")
+    groups = {check["group"] for check in verdict["checks"] if check["holds"]}
+    if groups != {"ledger", "conservation"}:
+        raise Failure(f"checks: {groups}")
+
+
+def corrections_are_exact(build):
+    """Which corrections there are depends on the commits; all of them are possible ones."""
+    program = build.program("corrections")
+    verdict = reconcile(program, build.meters(), True)
+    for layer in verdict["layers"]:
+        if layer["rows"] == 0:
+            raise Failure(f"{layer['name']} is empty")
+    straight = build.scratch / "straight"
+    straight.mkdir(exist_ok=True)
+    call(traffic_run(program, 60000, 100, 4), straight)
+    other = reconcile(program, straight, True)
+    rows = [[layer["rows"] for layer in run["layers"]] for run in (verdict, other)]
+    if rows[0] == rows[1]:
+        raise Failure("other commits should have made another number of corrections")
+
+
+def unfinished_is_exact(build):
+    """A run that was killed is exact as of its last commit, also before it goes on."""
+    cwd = build.scratch / "unfinished"
+    cwd.mkdir()
+    command = traffic_run(build.clickstream, 400000, 1000, 3, "--commit-interval", "20ms")
+    for moment in (0.3, 0.5):
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moment * (4 if build.slow else 1))
+        process.kill()
+        process.wait()
+        reconcile(build.clickstream, cwd, True)
+
+
+def files_are_exact(build):
+    program = build.program("orders")
+    cwd = build.base("orders", lambda where: make_orders(program, where))
+    reconcile(program, cwd, True)
+    shown = (cwd / "elsewhere.jsonl").read_text()
+    (cwd / "elsewhere.jsonl").write_text(shown.replace('"orders":1', '"orders":2', 1))
+    expect_different(reconcile(program, cwd, False), ["totals"], "missing", 1)
+    path = cwd / "orders-2.csv"
+    path.write_text(path.read_text() + "2026-01-31T11:00:05Z,DE,x,19.90\n")
+    text = call([program, "reconcile", "run"], cwd, expect=3)
+    if "orders-2.csv" not in text or "exact false" not in text:
+        raise Failure(text)
+
+
+def make_orders(program, cwd):
+    for part in (1, 2):
+        rows = ["at,country,note,amount"]
+        for i in range(3000):
+            note = '"a ""quoted"",\nnote"' if i % 7 == 0 else "plain"
+            rows.append(f"2026-01-31T10:{i // 60:02}:{i % 60:02}Z,{'DE FR'.split()[i % 2]},{note},")
+            rows[-1] += f"{i % 50 - 1}.5{part}"
+        rows[10] = "not a time,DE,x,1.00"
+        (cwd / f"orders-{part}.csv").write_text("\n".join(rows) + "\n")
+    call([program, "run", "--embedded", "run", "--path", "totals=elsewhere.jsonl"], cwd)
+
+
+def nothing_is_changed(build):
+    def digest():
+        return {
+            path: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in cwd.rglob("*")
+            if path.is_file()
+        }
+
+    cwd = build.clicks()
+    before = digest()
+    reconcile(build.clickstream, cwd, True)
+    if digest() != before:
+        raise Failure("reconcile has changed the directory")
+
+
+# ---- What is not ----
+
+
+def change_byte(path):
+    """One byte of a row in the middle, that is no line end."""
+    data = bytearray(path.read_bytes())
+    at = len(data) // 2
+    while data[at] in b'\n",{}[]:\\' or data[at - 1] == ord("\\"):
+        at += 1
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def drop_line(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    del lines[len(lines) // 2]
+    path.write_bytes(b"".join(lines))
+
+
+def double_line(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    size = path.stat().st_size
+    middle = len(lines) // 2
+    lines.insert(middle, lines[middle])
+    path.write_bytes(b"".join(lines)[: size + len(lines[middle])])
+
+
+def damaged_tables_are_named(build):
+    for table in TABLES:
+        cwd = build.clicks()
+        change_byte(cwd / f"run/tables/{table}.jsonl")
+        verdict = reconcile(build.clickstream, cwd, False)
+        expect_different(verdict, [table], "missing", 1)
+        expect_different(verdict, [table], "unexpected", 1)
+        cwd = build.clicks()
+        drop_line(cwd / f"run/tables/{table}.jsonl")
+        expect_different(reconcile(build.clickstream, cwd, False), [table], "missing", 1)
+        cwd = build.clicks()
+        double_line(cwd / f"run/tables/{table}.jsonl")
+        # The file is longer than was committed by one line: the last one is beyond, and the second
+        # is one too many.
+        verdict = reconcile(build.clickstream, cwd, False)
+        expect_different(verdict, [table], "unexpected", 1)
+
+
+def rows_beyond_the_commit_do_not_count(build):
+    cwd = build.clicks()
+    with open(cwd / "run/tables/clean_olap.jsonl", "ab") as table:
+        table.write(b'{"never":"committed"}\n')
+    reconcile(build.clickstream, cwd, True)
+
+
+def shown_rows_are_the_rows(build):
+    cwd = build.clicks()
+    path = cwd / "run/tables/windows_olap.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    was, number = lines[9], 10
+    lines[9] = re.sub(r'"events":(\d)', lambda m: f'"events":{(int(m[1]) + 1) % 10}', was)
+    path.write_text("".join(lines))
+    verdict = reconcile(build.clickstream, cwd, False)
+    layer = next(layer for layer in verdict["layers"] if layer["name"] == "windows_olap")
+    rows = {row["kind"]: row for row in layer["differences"]}
+    if rows["missing"]["row"] != json.loads(was):
+        raise Failure(f"missing: {rows['missing']}")
+    if rows["unexpected"]["row"] != json.loads(lines[9]):
+        raise Failure(f"unexpected: {rows['unexpected']}")
+    if not rows["unexpected"]["where"].endswith(f"line {number}"):
+        raise Failure(f"where: {rows['unexpected']['where']}")
+
+
+def busiest(build, cwd, topic):
+    """The partition with the most records."""
+    program = build.clickstream
+    counts = {}
+    for partition in range(6):
+        dump = call(
+            [program, "inspect", "run", "dump", topic, "--partition", partition], cwd
+        )
+        counts[partition] = len(dump.splitlines())
+    return max(counts, key=counts.get), counts
+
+
+def damaged_topics_are_named(build):
+    for name, topic in TOPICS.items():
+        partition, counts = busiest(build, build.clicks(), topic)
+        for how in ("drop", "twice", "flip"):
+            cwd = build.clicks()
+            build.damage(cwd, how, topic, partition)
+            kind = "unexpected" if how == "twice" else "missing"
+            expect_different(reconcile(build.clickstream, cwd, False), [name], kind)
+
+
+def damaged_input_is_named(build):
+    for how, kind in (("drop", "missing"), ("flip", "missing"), ("twice", "unexpected")):
+        cwd = build.clicks()
+        build.damage(cwd, how, "clickstream.raw", 1)
+        verdict = reconcile(build.clickstream, cwd, False)
+        raw = verdict["layers"][0]
+        if raw["name"] != "clicks" or raw["equal"] or raw[kind] == 0 or not raw["differences"]:
+            raise Failure(f"{how}: {raw}")
+
+
+def lost_batches_are_named(build):
+    """In an exchange, and in the middle of a topic."""
+    cwd = build.clicks()
+    partition, _ = busiest(build, cwd, EXCHANGE)
+    build.damage(cwd, "drop", EXCHANGE, partition)
+    verdict = reconcile(build.clickstream, cwd, False)
+    if next(layer for layer in verdict["layers"] if layer["name"] == "by_category")["equal"]:
+        raise Failure("a lost batch of the exchange was not seen")
+    cwd = build.meters()
+    build.damage(cwd, "hole", "site.windows", 0)
+    verdict = reconcile(build.program("corrections"), cwd, False)
+    expect_different(verdict, ["site_topic"], "missing")
+
+
+def damaged_corrections_are_named(build):
+    program = build.program("corrections")
+    for name, path in FILES.items():
+        cwd = build.meters()
+        change_byte(cwd / path)
+        expect_different(reconcile(program, cwd, False), [name])
+    for name in ("meter_file", "early_file"):
+        cwd = build.meters()
+        double_line(cwd / FILES[name])
+        expect_different(reconcile(program, cwd, False), [name], "unexpected", 1)
+        cwd = build.meters()
+        drop_last_revision(cwd / FILES[name])
+        expect_different(reconcile(program, cwd, False), [name], "missing", 1)
+    cwd = build.meters()
+    build.damage(cwd, "flip", "pipec.corrections.by_site.exchange", 0)
+    names = [layer["name"] for layer in reconcile(program, cwd, False)["layers"]
+             if not layer["equal"]]
+    if "by_site" not in names:
+        raise Failure(f"a changed partial was not seen: {names}")
+
+
+def drop_last_revision(path):
+    """The last row of the window that was corrected most."""
+    lines = path.read_text().splitlines(keepends=True)
+    revisions = [
+        (int(match[1]), number)
+        for number, line in enumerate(lines)
+        if (match := re.search(r'(?:"revision":|,)(\d+)}?$', line.strip()))
+    ]
+    del lines[max(revisions)[1]]
+    path.write_text("".join(lines))
+
+
+def wrong_counters_are_named(build):
+    cwd = build.clicks()
+    build.damage(cwd, "counter", "task/0000/000003")
+    verdict = reconcile(build.clickstream, cwd, False)
+    expect_different(verdict, [])
+    wrong = [check["left"] for check in verdict["checks"] if not check["holds"]]
+    if not any("stage clicks, partition 3: committed counter read" in text for text in wrong):
+        raise Failure(f"checks that fail: {wrong}")
+
+
+# ---- The ledger ----
+
+
+def ledgers_agree(build):
+    cwd = build.clicks()
+    reconcile(build.clickstream, cwd, True, "--ledger-out", "from-run.jsonl")
+    options = ["--count", 20000, "--rate", "200/s", "--seed", 7, "--progress", "never"]
+    call(
+        [build.clickstream, "traffic", "--to", "data", "--ledger", "written.jsonl", *options], cwd
+    )
+    written = (cwd / "written.jsonl").read_text()
+    if (cwd / "from-run.jsonl").read_text() != written:
+        raise Failure("traffic --ledger and reconcile --ledger-out differ")
+    reconcile(build.clickstream, cwd, True, "--ledger", "written.jsonl")
+    check_ledger([json.loads(line) for line in written.splitlines()])
+    (cwd / "wrong.jsonl").write_text(written.replace('"duplicate":true', '"duplicate":false', 1))
+    verdict = reconcile(build.clickstream, cwd, False, "--ledger", "wrong.jsonl")
+    expect_different(verdict, ["clicks"])
+    shutil.rmtree(cwd / "run")
+    path = "clicks=data/clicks-*.avro"
+    call([build.clickstream, "run", "--embedded", "run", "--path", path], cwd)
+    verdict = reconcile(build.clickstream, cwd, True, "--ledger", "written.jsonl")
+    if verdict["layers"][0]["ledger"] is not True:
+        raise Failure("the ledger of files was not used")
+
+
+def check_ledger(lines):
+    head, records = lines[0], lines[1:]
+    if head["position"] != len(records) or head["seed"] != 7 or head["count"] != 20000:
+        raise Failure(f"head: {head}")
+    if [record["record"] for record in records] != list(range(len(records))):
+        raise Failure("records are not numbered")
+    firsts = [record for record in records if not record["duplicate"]]
+    if len({record["event"] for record in firsts}) != 20000 or len(firsts) != 20000:
+        raise Failure("not every event is sent first once")
+    kinds = {record["fault"]["kind"] for record in records if record["fault"] is not None}
+    if kinds != {"out of order", "late", "value", "poison"}:
+        raise Failure(f"faults: {kinds}")
+
+
+def other_traffic_is_refused(build):
+    cwd = build.clicks()
+    for option, value, was in (("--seed", 8, 7), ("--count", 5, 20000), ("--rate", "9/s", 200)):
+        command = [build.clickstream, "run", "--embedded", "run", "--traffic", option, value]
+        text = call(command, cwd, expect=3)
+        if str(value).removesuffix("/s") not in text or str(was) not in text:
+            raise Failure(f"{option}: both values should be named: {text}")
+
+
+def injected_rows_are_told_apart(build):
+    cwd = build.clicks()
+    value = {"event_id": "x", "session_id": "s", "event_type": "page_view", "category": "rugs",
+             "country": "DE", "occurred_at": "2026-01-01T00:00:01Z"}
+    row = {"key": "s", "kafka_time": "2026-01-01T00:00:01Z", "value": value}
+    (cwd / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    call([build.clickstream, "inject", "--embedded", "run", "rows.jsonl"], cwd)
+    call([build.clickstream, "run", "--embedded", "run", "--until-end"], cwd)
+    verdict = reconcile(build.clickstream, cwd, True)
+    if verdict["layers"][0]["injected"] != 1:
+        raise Failure(verdict["layers"][0])
+
+
+# ---- Refusals ----
+
+
+def a_running_directory_is_refused(build):
+    cwd = build.scratch / "running"
+    cwd.mkdir()
+    process = subprocess.Popen(
+        [str(build.clickstream), "run", "--embedded", "run", "--traffic", "--rate", "100/s"],
+        cwd=cwd,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (cwd / "run/tables/clean_olap.jsonl").exists():
+            if time.monotonic() > deadline:
+                raise Failure("the run never began")
+            time.sleep(0.05)
+        text = call([build.clickstream, "reconcile", "run"], cwd, expect=1)
+        if "in use" not in text:
+            raise Failure(text)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    reconcile(build.clickstream, cwd, True)
+
+
+def bad_usage_is_told(build):
+    cwd = build.clicks()
+    program = build.clickstream
+    for words, code, wanted in (
+        ([], 2, "which run?"),
+        (["run", "more"], 2, "one directory"),
+        (["run", "--jsn"], 2, "--json"),
+        (["nowhere"], 1, "not the directory of a run"),
+        (["run", "--path", "clean_olapp=x"], 2, "clean_olap"),
+        (["run", "--ledger", "nothing"], 1, "nothing"),
+    ):
+        text = call([program, "reconcile", *words], cwd, expect=code)
+        if wanted not in text:
+            raise Failure(f"{words}: {text}")
+    call([build.program("corrections"), "reconcile", "run"], cwd, expect=3)
+
+
+TESTS = [
+    layers_are_complete,
+    demo_is_exact,
+    corrections_are_exact,
+    unfinished_is_exact,
+    files_are_exact,
+    nothing_is_changed,
+    damaged_tables_are_named,
+    rows_beyond_the_commit_do_not_count,
+    shown_rows_are_the_rows,
+    damaged_topics_are_named,
+    damaged_input_is_named,
+    lost_batches_are_named,
+    damaged_corrections_are_named,
+    wrong_counters_are_named,
+    ledgers_agree,
+    other_traffic_is_refused,
+    injected_rows_are_told_apart,
+    a_running_directory_is_refused,
+    bad_usage_is_told,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("only", nargs="*")
+    options = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        build = Build((ROOT / options.build).resolve(), Path(scratch))
+        for test in TESTS:
+            if options.only and test.__name__ not in options.only:
+                continue
+            began = time.monotonic()
+            try:
+                test(build)
+                passed += 1
+                print(f"ok   {test.__name__}  {time.monotonic() - began:.1f} s", flush=True)
+            except Exception as error:  # whatever goes wrong is this test's failure
+                failed += 1
+                print(f"FAIL {test.__name__}: {type(error).__name__}: {error}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
