@@ -18,7 +18,9 @@ LDMODE :=
 PROGRAM_CFLAGS :=
 endif
 
-WARN := -Wall -Wextra -Werror -Wno-format-truncation -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
+# clang has no -Wformat-truncation, and takes an unknown warning for an error.
+IS_CLANG := $(findstring clang,$(shell $(CC) --version))
+WARN := -Wall -Wextra -Werror $(if $(IS_CLANG),,-Wno-format-truncation) -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
 HARDEN := -fstack-protector-strong -fPIE
 CFLAGS := -std=gnu11 $(MODE) $(WARN) $(HARDEN) -D_GNU_SOURCE=
 # gcc 12 takes the buffer of open_memstream for a dangling pointer, and branches that a constant size rules out for real.
@@ -48,14 +50,14 @@ Q := @
 say := @printf '  %-5s%s\n'
 endif
 
-.PHONY: all deps demo test unit unit-programs programs bench docs generated golden-update tidy clean help
+.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update soak tidy clean help
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test unit bench docs generated golden-update tidy clean'
+	@echo 'Targets: demo test unit bench bench-operators docs generated golden-update soak tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -155,6 +157,17 @@ test: deps
 
 bench: all $(BUILD)/clickstream
 	@python3 tests/bench/run.py --build $(BUILD)
+
+$(BUILD)/bench-operators: tests/bench/operators.c $(BUILD)/libpipe.a
+	@echo '  CC   $@'
+	@$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
+
+bench-operators: $(BUILD)/bench-operators
+	@$<
+
+# Random pipelines against the independent model, without end.
+soak: all
+	@tests/model/run.py --build $(BUILD) --endless
 
 tidy:
 	@tests/tidy.sh

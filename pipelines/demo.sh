@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The main job, killed again and again: clickstream.pipe over its own traffic with every fault, ended
-# by kill -9 at seeded moments, also inside commits, and started again each time. Then every record
-# is accounted for.
+# The main job, killed again and again: clickstream.pipe over its own traffic with every fault,
+# ended by kill -9 at seeded moments, also inside commits, and started again each time. Then every
+# record is accounted for.
 #
 #   pipelines/demo.sh [BUILD]
 #
-# These may be set: SEED (1), EVENTS (400000), RATE (1000 a second, in the time of the events),
+# These may be set: SEED (1), EVENTS (600000), RATE (1000 a second, in the time of the events),
 # KILLS (6), RUN (run/demo), PROGRAM (BUILD/clickstream, which is built).
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
 seed=${SEED:-1}
-events=${EVENTS:-400000}
+events=${EVENTS:-600000}
 rate=${RATE:-1000}
 kills=${KILLS:-6}
 run=${RUN:-run/demo}
@@ -81,10 +81,10 @@ wait_for_moment() {
     is_running
 }
 
-# One run with its kills, all in the first three quarters of the output; false if it ended before
-# there were enough.
+# One run with its kills, in the first three quarters of the output (later ones only if none was
+# inside a commit); false if it ended before there were enough.
 run_killed() {
-    local killed=0 step=$((750 / most_kills)) share moment
+    local killed=0 step=$((750 / kills)) share moment
     rm -rf "$run" "$run.log"
     mkdir -p "$run"
     RANDOM=$((seed % 32768))
@@ -94,6 +94,9 @@ run_killed() {
     while [ "$killed" -lt "$kills" ] ||
         { [ "$inside" -eq 0 ] && [ "$killed" -lt "$most_kills" ]; }; do
         share=$((killed * step + RANDOM % step))
+        if [ "$killed" -ge "$kills" ]; then
+            share=$((750 + (killed - kills) * 25))
+        fi
         moment=$([ $((killed % 2)) -eq 0 ] && echo in || echo between)
         wait_for_moment $((events * row_bytes / 1000 * share)) "$moment" || return 1
         kill -9 "$pid"
@@ -134,7 +137,8 @@ until run_killed; do
 done
 finish
 echo
-echo "   killed $((starts - 1)) times, $inside times inside a commit; start $starts went to the end:"
+echo "   killed $((starts - 1)) times, $inside times inside a commit;" \
+    "start $starts went to the end:"
 echo
 sed -n '/^  stream /,/^$/p' "$run.log"
 echo "== $program reconcile $run"

@@ -105,8 +105,6 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
     handle_signals();
     struct pipe_engine *engine = engine_new(plan, &options);
     bool opened = engine_open(engine);
-    if (opened && engine->finished_before)
-        pipe_message(PIPE_INFO, "nothing to do: this run had read all of its input before", NULL);
     bool ok = opened && engine_run(engine);
     if (ok) {
         report_final(engine, stderr);

@@ -23,6 +23,13 @@ static const char *const counter_names[] = {
 #undef COUNTER_NAME
 };
 
+/* In an equation all kinds of rejects are told apart; `rejected` alone is their sum in the table.
+ */
+static const char *name_of(int index)
+{
+    return index == COUNTER_rejected ? "rule_rejected" : counter_names[index];
+}
+
 static uint64_t counter(const struct pipe_counters *counters, int index)
 {
     return ((const uint64_t *)counters)[index];
@@ -126,7 +133,7 @@ static uint64_t sum(const struct pipe_counters *counters, const int terms[TERMS_
     for (unsigned i = 0; i < TERMS_MAX && terms[i] != NO_TERM; i++) {
         total += counter(counters, terms[i]);
         int more =
-            snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "", counter_names[terms[i]]);
+            snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "", name_of(terms[i]));
         used += more > 0 && (size_t)more < room - used ? (size_t)more : 0;
     }
     return total;

@@ -152,7 +152,10 @@ static const char *decode_now(struct pipe_task *task, const struct pipe_record *
         break;
     case PIPE_FORMAT_JSON:
     case PIPE_FORMAT_JSONL:
-        if (!pipe_row_from_json(task->source->row, payload, &task->arena, row, &error))
+        if (PIPE_UNLIKELY(payload.size == 0))
+            reason = refuse(task, "undecodable", "the %s is empty",
+                            task->source->is_kafka ? "value" : "line");
+        else if (!pipe_row_from_json(task->source->row, payload, &task->arena, row, &error))
             reason = refuse_error(task, &error);
         break;
     case PIPE_FORMAT_CSV:

@@ -167,8 +167,8 @@ bool engine_open(struct pipe_engine *engine)
     engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
-    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_load_secrets(engine) ||
-        !engine_load_schema_ids(engine))
+    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_check_outputs(engine) ||
+        !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
         return false;
     if (engine->plan->start != NULL)
         engine->plan->start();

@@ -59,6 +59,7 @@ struct pipe_run_options {
     struct pipe_path_option *paths;
     uint32_t path_count;
     bool traffic, until_end, no_output;
+    bool replace; /* files of sinks that are there when a directory begins may be overwritten */
     struct pipe_feeder_options feeder;
     bool has_count, has_rate, has_seed,
         has_start; /* given; else those of the run directory count */
@@ -200,6 +201,8 @@ struct engine_sink {
     uint32_t topic, partitions;
     struct pipe_output *output; /* NULL with --no-output, and of topics */
     char *path;                 /* of the output; NULL: standard output */
+    bool known;                 /* the log has a length of it: */
+    int64_t committed_bytes;
     struct pipe_buf frame;      /* scratch: Avro single-object frame */
     uint64_t rows;              /* by this process */
 };
@@ -289,6 +292,10 @@ bool engine_drained(const struct pipe_engine *engine); /* no task has anything t
 /* engine_setup.c: sources, sinks, exchanges and tasks from the plan; engine_inputs.c: files;
  * engine_outside.c: secrets, schema ids */
 bool engine_setup(struct pipe_engine *engine);
+/* engine_outputs.c. check: which files the sinks write, and that nothing is lost by it; nothing is
+ * opened yet. open: cuts them back to what was committed; the log knows new ones before their first
+ * byte. */
+bool engine_check_outputs(struct pipe_engine *engine);
 bool engine_open_outputs(struct pipe_engine *engine);
 /* Where a sink that is no topic writes; free. */
 char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink);

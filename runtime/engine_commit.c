@@ -11,7 +11,7 @@
 #define TASK_VERSION 1
 #define SAVE_EVERY_US 10000000
 #define SAVE_EVERY_BYTES (256ull << 20)
-#define SAVE_EVERY_RECORDS (512u << 10)
+#define SAVE_EVERY_RECORDS (256u << 10)
 
 bool engine_has_pending(const struct pipe_engine *engine)
 {
@@ -138,6 +138,7 @@ static bool put_feeders(struct pipe_engine *engine)
         pipe_avro_put_long(&engine->scratch, source->feeder_options.rate_per_second);
         pipe_avro_put_long(&engine->scratch, (int64_t)source->feeder_options.seed);
         pipe_avro_put_long(&engine->scratch, source->feeder_options.start_ms);
+        pipe_feeder_put_stops(&engine->scratch, &source->feeder_options);
         if (!put(engine, "feeder", engine->plan->traffics[source->traffic].name, &engine->scratch))
             return false;
     }

@@ -93,7 +93,7 @@ void report_progress(struct pipe_engine *engine, bool last)
 struct table_column {
     const char *title;
     uint64_t (*value)(const struct pipe_stream_def *stream, const struct pipe_counters *counters);
-    bool always;
+    bool always; /* else only where some stream has one */
 };
 
 #define COLUMN(name, expression)                                                                   \
@@ -105,11 +105,10 @@ struct table_column {
     }
 #define IS_SOURCE (stream->kind == PIPE_STREAM_SOURCE)
 COLUMN(in, IS_SOURCE ? c->read : c->in)
-COLUMN(passed, IS_SOURCE ? c->accepted : c->passed)
+COLUMN(dropped, c->tombstones + c->dropped + c->unnest_empty)
+COLUMN(diverted, c->diverted)
 COLUMN(rejected,
        c->source_rejected + c->rejected + c->select_rejected + c->too_old + c->window_rejected)
-COLUMN(dropped, c->tombstones + c->dropped)
-COLUMN(diverted, c->diverted)
 COLUMN(elements, c->elements)
 COLUMN(duplicate, c->duplicate)
 COLUMN(late, c->late)
@@ -118,17 +117,28 @@ COLUMN(out, c->out)
 
 static const struct table_column columns[] = {
     {"in", column_in, true},
-    {"passed", column_passed, true},
-    {"rejected", column_rejected, true},
     {"dropped", column_dropped, false},
     {"diverted", column_diverted, false},
+    {"rejected", column_rejected, false},
     {"elements", column_elements, false},
-    {"duplicates", column_duplicate, true},
-    {"late", column_late, true},
-    {"open", column_open, true},
+    {"duplicates", column_duplicate, false},
+    {"late", column_late, false},
+    {"open", column_open, false},
     {"out", column_out, true},
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
+
+/* What can't be seen from a title. */
+static void print_units(const struct pipe_plan *plan, const struct pipe_counters *totals, FILE *to)
+{
+    bool windows = false;
+    for (uint32_t s = 0; s < plan->stream_count; s++)
+        windows = windows || totals[s].late + totals[s].open + totals[s].window_rejected > 0;
+    if (windows)
+        fprintf(to, "  late: came after their window had closed; open: in windows not closed yet; "
+                    "both, and rejects of\n  windows, count a row once for each window it lies "
+                    "in; out of a window counts its rows\n");
+}
 
 static void print_streams(const struct pipe_plan *plan, const struct pipe_counters *totals,
                           FILE *to)
@@ -173,6 +183,7 @@ void report_counters(const struct pipe_plan *plan, const struct pipe_counters *t
     char left[32], right[32];
     struct pipe_equation *equations = counters_equations(plan, totals, drained, &count);
     print_streams(plan, totals, to);
+    print_units(plan, totals, to);
     fprintf(to, "\n  conservation\n");
     for (uint32_t i = 0; i < count; i++) {
         const struct pipe_equation *e = &equations[i];
@@ -197,7 +208,7 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
     char text[32];
     if (engine->reject_count == 0)
         return;
-    fprintf(to, "\n  rejects\n");
+    fprintf(to, "\n  rejects%s\n", engine->resumed ? " of all runs" : "");
     for (uint32_t i = 0; i < engine->reject_count; i++)
         fprintf(to, "  %12s  %s  %s\n", grouped(text, engine->rejects[i].count),
                 engine->rejects[i].rule, engine->rejects[i].reason);
@@ -206,7 +217,8 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
 static void print_sinks(const struct pipe_engine *engine, FILE *to)
 {
     char text[32];
-    fprintf(to, "\n  sinks%s\n", engine->options->no_output ? " (--no-output: discarded)" : "");
+    fprintf(to, "\n  sinks, rows of this run%s\n",
+            engine->options->no_output ? " (--no-output: discarded)" : "");
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         const struct engine_sink *sink = &engine->sinks[i];
         const char *place = sink->is_topic         ? sink->def->target
@@ -228,6 +240,8 @@ void report_final(struct pipe_engine *engine, FILE *to)
     counters_total(engine, totals);
     fprintf(to, "\n%s, plan %s%s%s\n\n", plan->name, plan->hash,
             engine->temporary ? "" : ", directory ", engine->temporary ? "" : engine->dir);
+    if (engine->resumed)
+        fprintf(to, "  rows of all runs in this directory\n");
     report_counters(plan, totals, engine_drained(engine), to);
     print_rejects(engine, to);
     print_sinks(engine, to);

@@ -2,7 +2,6 @@
  * engine_setup.c: from the plan to sources, sinks, exchanges and tasks.
  */
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "engine.h"
 
@@ -18,12 +17,6 @@ static bool make_topic(struct pipe_engine *engine, const char *name, uint32_t pa
 {
     return engine->log->ops->topic(engine->log, name, partitions, topic) ||
            engine_fail(engine, PIPE_EXIT_STATE, "%s", engine->log->error);
-}
-
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(pipe_malloc(size), text, size);
 }
 
 /* ---- Traffic ---- */
@@ -42,6 +35,34 @@ static bool merge_option(struct pipe_engine *engine, const char *what, bool give
     return true;
 }
 
+/* A count may be raised: the traffic stops where it ended before, and goes on from there. */
+static bool merge_count(struct pipe_engine *engine, bool given, struct pipe_feeder_options *options,
+                        int64_t stored)
+{
+    int64_t wanted = options->count;
+    options->count = stored;
+    if (!given || wanted == stored)
+        return true;
+    if (stored < 0)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "--count %lld: the traffic in %s was begun without end; run it without "
+                           "--count, or use another directory",
+                           (long long)wanted, engine->dir);
+    if (wanted < stored)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "--count %lld: the traffic in %s has %lld; give that or more, or use "
+                           "another directory",
+                           (long long)wanted, engine->dir, (long long)stored);
+    if (options->stop_count == PIPE_FEEDER_STOPS)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "--count %lld: the traffic in %s was raised %d times already; use "
+                           "another directory",
+                           (long long)wanted, engine->dir, PIPE_FEEDER_STOPS);
+    options->stops[options->stop_count++] = stored;
+    options->count = wanted;
+    return true;
+}
+
 static bool resume_feeder(struct pipe_engine *engine, struct engine_source *source)
 {
     struct pipe_feeder_options *options = &source->feeder_options;
@@ -57,10 +78,10 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
         pipe_reader_init(&reader, value.data, value.size, NULL);
         if (!pipe_avro_long(&reader, &fed) || !pipe_avro_long(&reader, &count) ||
             !pipe_avro_long(&reader, &rate) || !pipe_avro_long(&reader, &seed) ||
-            !pipe_avro_long(&reader, &start))
+            !pipe_avro_long(&reader, &start) || !pipe_feeder_get_stops(&reader, options))
             ok = engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
                              name);
-        ok = ok && merge_option(engine, "count", given->has_count, &options->count, count) &&
+        ok = ok && merge_count(engine, given->has_count, options, count) &&
              merge_option(engine, "rate", given->has_rate, &options->rate_per_second, rate) &&
              merge_option(engine, "seed", given->has_seed, &own_seed, seed) &&
              merge_option(engine, "start", given->has_start, &options->start_ms, start);
@@ -288,71 +309,6 @@ bool engine_setup(struct pipe_engine *engine)
         return false;
     make_tasks(engine);
     connect(engine);
-    return true;
-}
-
-/* ---- Outputs ---- */
-
-char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
-{
-    const char *path = engine_option_path(engine, sink->name);
-    if (path == NULL && sink->kind == PIPE_SINK_FILE && sink->format != PIPE_FORMAT_PARQUET)
-        path = sink->target;
-    if (path != NULL)
-        return copy(path);
-    size_t size = strlen(engine->dir) + strlen(sink->name) + 32;
-    char *table = pipe_malloc(size);
-    snprintf(table, size, "%s/tables/%s.jsonl", engine->dir, sink->name);
-    return table;
-}
-
-/* What an earlier process wrote behind its last commit is about to be cut off. */
-static void tell_uncommitted(const struct engine_sink *sink,
-                             const struct pipe_output_config *config)
-{
-    struct stat about;
-    if (config->follow && config->path != NULL && stat(config->path, &about) == 0 &&
-        about.st_size > config->committed_bytes)
-        pipe_message(PIPE_INFO, "cut back to the last commit", "sink=%s bytes=%lld", sink->def->name,
-                     (long long)about.st_size - config->committed_bytes);
-}
-
-static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
-{
-    struct pipe_output_config config = {.sink = sink->def, .format = PIPE_FORMAT_JSONL};
-    struct pipe_buf value = {0};
-    struct pipe_reader reader;
-    char name[256], error[512];
-    snprintf(name, sizeof name, "output/%s", sink->def->name);
-    if (!engine->log->ops->get(engine->log, name, &value, &config.follow))
-        return log_failed(engine);
-    pipe_reader_init(&reader, value.data, value.size, NULL);
-    bool sound = !config.follow || pipe_avro_long(&reader, &config.committed_bytes);
-    pipe_buf_free(&value);
-    if (!sound)
-        return engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
-                           name);
-    bool standard = sink->def->kind == PIPE_SINK_STDOUT;
-    if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
-        config.format = sink->def->format;
-    if (!standard)
-        sink->path = engine_output_path(engine, sink->def);
-    if (standard)
-        config.committed_bytes = 0;
-    config.path = sink->path;
-    tell_uncommitted(sink, &config);
-    sink->output = pipe_output_open(&config, error, sizeof error);
-    return sink->output != NULL ||
-           engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name, error);
-}
-
-bool engine_open_outputs(struct pipe_engine *engine)
-{
-    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
-        struct engine_sink *sink = &engine->sinks[i];
-        if (!sink->is_topic && !engine->options->no_output && !open_output(engine, sink))
-            return false;
-    }
     return true;
 }
 

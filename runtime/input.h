@@ -121,12 +121,20 @@ struct pipe_feed_record {
     int64_t event_time_ms; /* in the record, before poison; PIPE_TIME_MIN: it has none */
     const char *poison;    /* of a `poison` fault: "cut", "random", "schema", "value"; else NULL */
 };
+#define PIPE_FEEDER_STOPS 16
 struct pipe_feeder_options {
     int64_t count;           /* events (faults add records); -1: without end */
     int64_t rate_per_second; /* >= 1 */
     uint64_t seed;
     int64_t start_ms;
+    /* Counts that were raised since, ascending: before it goes on behind such an event, all that
+     * was delayed is sent, as it was at the end of then. */
+    int64_t stops[PIPE_FEEDER_STOPS];
+    uint32_t stop_count;
 };
+/* The stops, in metadata of the log; nothing is there of older ones. */
+void pipe_feeder_put_stops(struct pipe_buf *to, const struct pipe_feeder_options *options);
+bool pipe_feeder_get_stops(struct pipe_reader *from, struct pipe_feeder_options *options);
 struct pipe_feeder;
 /* `traffic` indexes plan->traffics. Records go to `partitions` partitions. NULL: error. */
 struct pipe_feeder *pipe_feeder_open(const struct pipe_plan *plan, uint32_t traffic,

@@ -102,29 +102,64 @@ static bool add_task(void *context, const char *name, struct pipe_str value)
     return !in->damaged;
 }
 
-static bool print_states(struct inspection *in, struct pipe_store *store)
+/* What an operator makes of its entries: how many ids, sessions, windows it holds. */
+static bool count_held(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
+                       const struct pipe_state_def *def, uint64_t *held)
+{
+    const struct pipe_state_ops *ops = pipe_state_ops_of(def->kind);
+    struct pipe_hash_key hash_key = pipe_store_hash_key(store);
+    void *state = ops->create(def, &hash_key);
+    uint64_t entries;
+    bool ok = pipe_store_load_state(store, stage, partition, index, ops, state, &entries);
+    *held = ok ? ops->entry_count(state) : 0;
+    ops->destroy(state);
+    return ok;
+}
+
+/* A window that slides is held in pieces, each once for all windows it lies in. */
+static const char *held_unit(const struct pipe_state_def *def, uint64_t held)
+{
+    if (def->kind == PIPE_STATE_DEDUP)
+        return held == 1 ? "id" : "ids";
+    if (def->kind == PIPE_STATE_SESSION)
+        return held == 1 ? "session" : "sessions";
+    if (def->every != def->size)
+        return held == 1 ? "pane" : "panes";
+    return held == 1 ? "window" : "windows";
+}
+
+static bool print_one_state(const struct inspection *in, struct pipe_store *store, uint32_t stage,
+                            int32_t partition, uint32_t index)
 {
     static const char *const kinds[] = {"dedup", "window", "session"};
     static const char *const phases[] = {"", ", partial", ", merge"};
+    const struct pipe_state_def *def = &in->plan->stages[stage].states[index];
+    struct pipe_store_usage usage;
+    uint64_t held;
+    char kind[40];
+    if (!pipe_store_usage(store, stage, partition, index, &usage) ||
+        !count_held(store, stage, partition, index, def, &held))
+        return false;
+    snprintf(kind, sizeof kind, "%s%s", kinds[def->kind], phases[def->phase]);
+    printf("%-24s %-18s %9d %12" PRIu64 " %-8s %14" PRIu64 "\n", def->name, kind, partition, held,
+           held_unit(def, held), usage.bytes);
+    return true;
+}
+
+static bool print_states(struct inspection *in, struct pipe_store *store)
+{
     struct pipe_store_position position;
     bool found;
-    printf("%-24s %-18s %9s %12s %14s\n", "state", "kind", "partition", "entries", "bytes");
+    printf("%-24s %-18s %9s %12s %-8s %14s\n", "state", "kind", "partition", "held", "", "bytes");
     for (uint32_t s = 0; s < in->plan->stage_count; s++) {
-        const struct pipe_stage_def *stage = &in->plan->stages[s];
         for (int32_t p = 0;; p++) {
             if (!pipe_store_load_position(store, s, p, &position, &found))
                 return false;
             if (!found)
                 break;
-            for (uint32_t i = 0; i < stage->state_count; i++) {
-                const struct pipe_state_def *def = &stage->states[i];
-                struct pipe_store_usage usage;
-                char kind[40];
-                if (!pipe_store_usage(store, s, p, i, &usage))
+            for (uint32_t i = 0; i < in->plan->stages[s].state_count; i++) {
+                if (!print_one_state(in, store, s, p, i))
                     return false;
-                snprintf(kind, sizeof kind, "%s%s", kinds[def->kind], phases[def->phase]);
-                printf("%-24s %-18s %9d %12" PRIu64 " %14" PRIu64 "\n", def->name, kind, p,
-                       usage.entries, usage.bytes);
             }
         }
     }
@@ -152,7 +187,7 @@ static bool print_state(struct inspection *in)
     pipe_store_close(store);
     in->totals = pipe_calloc(in->plan->stream_count + 1, sizeof *in->totals);
     if (ok && in->log->ops->list(in->log, "task/", add_task, in)) {
-        printf("\nentries as of the last save; committed counters:\n\n");
+        printf("\nheld as of the last save; committed counters:\n\n");
         report_counters(in->plan, in->totals, false, stdout);
     }
     free(in->totals);
@@ -200,20 +235,20 @@ static void print_record(struct pipe_buf *line, const struct pipe_record *record
     fwrite(line->data, 1, line->size, stdout);
 }
 
-static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partition)
+/* At most *left records. */
+static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partition, int64_t *left)
 {
     struct pipe_record constant = {.partition = partition}, *records;
     struct pipe_buf line = {0};
-    int64_t left = in->options->limit;
     uint32_t count;
     enum pipe_log_state state = PIPE_LOG_END;
     struct pipe_log_reader *reader =
         in->log->ops->reader(in->log, topic, partition, in->options->from, &constant);
-    while (left > 0 && (state = in->log->ops->read(reader, left < 1024 ? (uint32_t)left : 1024,
-                                                   &records, &count)) == PIPE_LOG_RECORDS) {
+    while (*left > 0 && (state = in->log->ops->read(reader, *left < 1024 ? (uint32_t)*left : 1024,
+                                                    &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             print_record(&line, &records[i]);
-        left -= count;
+        *left -= count;
     }
     in->log->ops->reader_close(reader);
     pipe_buf_free(&line);
@@ -225,6 +260,7 @@ static bool dump(struct inspection *in)
     const struct pipe_log *log = in->log;
     const char *names[256];
     size_t count = 0;
+    int64_t left = in->options->limit;
     for (uint32_t t = 0; t < log->topic_count; t++) {
         const struct pipe_log_topic *topic = &log->topics[t];
         if (count < 256)
@@ -239,7 +275,7 @@ static bool dump(struct inspection *in)
         for (uint32_t p = 0; p < topic->partitions; p++) {
             if (in->options->partition >= 0 && in->options->partition != p)
                 continue;
-            if (!dump_partition(in, t, (int32_t)p)) {
+            if (!dump_partition(in, t, (int32_t)p, &left)) {
                 fflush(stdout);
                 fprintf(stderr, "%s inspect: %s\n", in->plan->name, log->error);
                 return false;

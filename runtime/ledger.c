@@ -34,15 +34,19 @@ void pipe_ledger_put_head(struct pipe_buf *line, const struct pipe_plan *plan,
     put_text(line, traffic->name);
     pipe_buf_printf(line, ",\"source\":");
     put_text(line, plan->sources[traffic->source].name);
-    pipe_buf_printf(line, ",\"partitions\":%" PRIu32 ",\"seed\":%" PRIu64 ",\"start\":",
-                    head->partitions, head->options.seed);
+    pipe_buf_printf(line,
+                    ",\"partitions\":%" PRIu32 ",\"seed\":%" PRIu64 ",\"start\":", head->partitions,
+                    head->options.seed);
     put_time(line, head->options.start_ms);
     pipe_buf_printf(line, ",\"rate\":%" PRId64 ",\"count\":", head->options.rate_per_second);
     if (head->options.count < 0)
         pipe_buf_printf(line, "null");
     else
         pipe_buf_printf(line, "%" PRId64, head->options.count);
-    pipe_buf_printf(line, ",\"position\":%-20" PRIu64 "}\n", head->position);
+    for (uint32_t i = 0; i < head->options.stop_count; i++)
+        pipe_buf_printf(line, "%s%" PRId64, i == 0 ? ",\"stops\":[" : ",", head->options.stops[i]);
+    pipe_buf_printf(line, "%s,\"position\":%-20" PRIu64 "}\n",
+                    head->options.stop_count > 0 ? "]" : "", head->position);
 }
 
 /* name or name.name, quoted. */
@@ -93,17 +97,18 @@ void pipe_ledger_put_record(struct pipe_buf *line, const struct pipe_traffic_def
                             const struct pipe_source_def *source, uint64_t number,
                             const struct pipe_feed_record *record)
 {
-    pipe_buf_printf(line,
-                    "{\"record\":%" PRIu64 ",\"event\":%" PRIu64 ",\"partition\":%" PRId32
-                    ",\"sent\":",
-                    number, record->event, record->partition);
+    pipe_buf_printf(
+        line,
+        "{\"record\":%" PRIu64 ",\"event\":%" PRIu64 ",\"partition\":%" PRId32 ",\"sent\":", number,
+        record->event, record->partition);
     put_time(line, record->kafka_time_ms);
     pipe_buf_printf(line, ",\"event_time\":");
     if (record->event_time_ms == PIPE_TIME_MIN)
         pipe_json_null(line);
     else
         put_time(line, record->event_time_ms);
-    pipe_buf_printf(line, ",\"duplicate\":%s,\"fault\":", record->duplicate >= 0 ? "true" : "false");
+    pipe_buf_printf(line,
+                    ",\"duplicate\":%s,\"fault\":", record->duplicate >= 0 ? "true" : "false");
     if (record->fault < 0)
         pipe_json_null(line);
     else
@@ -129,6 +134,23 @@ static bool is_number(const json_t *head, const char *name, int64_t least, int64
     if (!json_is_integer(value) || json_integer_value(value) < least)
         return false;
     *to = json_integer_value(value);
+    return true;
+}
+
+/* Optional: counts that were raised. */
+static bool read_stops(const json_t *head, struct pipe_feeder_options *options)
+{
+    const json_t *stops = json_object_get(head, "stops");
+    size_t count = json_array_size(stops);
+    options->stop_count = 0;
+    if (count > PIPE_FEEDER_STOPS || (stops != NULL && !json_is_array(stops)))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *stop = json_array_get(stops, i);
+        if (!json_is_integer(stop) || json_integer_value(stop) < 0)
+            return false;
+        options->stops[options->stop_count++] = json_integer_value(stop);
+    }
     return true;
 }
 
@@ -159,16 +181,16 @@ static bool read_fields(const struct pipe_plan *plan, const json_t *json,
         return refuse(error, error_bytes, "it is of a traffic that this program has not");
     head->options.count = -1;
     bool endless = json_is_null(json_object_get(json, "count"));
-    if (start == NULL || !pipe_ts_ms_read(pipe_str_of(start, strlen(start)),
-                                          &head->options.start_ms) ||
+    if (start == NULL ||
+        !pipe_ts_ms_read(pipe_str_of(start, strlen(start)), &head->options.start_ms) ||
         !is_number(json, "partitions", 1, &partitions) || partitions > 1000000 ||
         !is_number(json, "seed", 0, &seed) ||
         !is_number(json, "rate", 1, &head->options.rate_per_second) ||
-        !is_number(json, "position", 0, &position) ||
+        !is_number(json, "position", 0, &position) || !read_stops(json, &head->options) ||
         (!endless && !is_number(json, "count", 0, &head->options.count)))
         return refuse(error, error_bytes,
-                      "its first line lacks a sound partitions, seed, start, rate, count or "
-                      "position");
+                      "its first line lacks a sound partitions, seed, start, rate, count, stops "
+                      "or position");
     head->partitions = (uint32_t)partitions;
     head->options.seed = (uint64_t)seed;
     head->position = (uint64_t)position;
@@ -181,9 +203,9 @@ bool pipe_ledger_read_head(const struct pipe_plan *plan, struct pipe_str line,
     json_error_t where;
     json_t *json = json_loadb(line.data, line.size, JSON_REJECT_DUPLICATES, &where);
     *head = (struct pipe_ledger_head){0};
-    bool ok = json != NULL ? read_fields(plan, json, head, error, error_bytes)
-                           : refuse(error, error_bytes, "its first line is not JSON: %.200s",
-                                    where.text);
+    bool ok = json != NULL
+                  ? read_fields(plan, json, head, error, error_bytes)
+                  : refuse(error, error_bytes, "its first line is not JSON: %.200s", where.text);
     json_decref(json);
     return ok;
 }

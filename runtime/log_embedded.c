@@ -2,10 +2,16 @@
  * log_embedded.c: the log of an embedded run, in one RocksDB database.
  *
  * Keys:  'r' topic(4) partition(4) base offset(8), big-endian → a chunk: many records of one
- * partition 't' name → topic id(4) partitions(4), little-endian 'm' name → metadata A chunk is:
- * version(1) 0(3) count(4) first kafka_time(8), then per record: zigzag varint kafka_time less the
- * previous one's; varint key size + 1 (0: no key); varint value size + 1 (0: none); key; value.
- * Chunks of one partition are gapless, so the next one begins at base + count.
+ *            partition
+ *        't' name → topic id(4) partitions(4), little-endian
+ *        'm' name → metadata
+ * A chunk is: version(1) 0(3) count(4) first kafka_time(8), then per record: zigzag varint
+ * kafka_time less the previous one's; varint key size + 1 (0: no key); varint value size + 1 (0:
+ * none); key; value. Chunks of one partition are gapless, so the next one begins at base + count.
+ *
+ * A row that goes to several topics is stored once: a value equal to the one appended before it is
+ * a reference to that, in a chunk of the same commit. Its size has SHARED added, and in its place
+ * are varints: topic id, partition, base of the chunk, position in its bytes.
  *
  * A commit is one WriteBatch, and it is durable before it counts. A small one goes through the
  * write-ahead log, synced. A big one skips that and is flushed at once: a memtable is installed
@@ -23,12 +29,16 @@
 #include <rocksdb/c.h>
 
 #include "log.h"
+#include "log_options.h"
+#include "log_pins.h"
 
 #define CHUNK_BYTES (256u << 10) /* a chunk is closed beyond this */
 #define CHUNK_HEADER 16u
 #define CHUNK_VERSION 1
-#define RECORD_HEADER_MAX 30u /* three varints */
-#define RECORD_KEY_BYTES 17u
+#define RECORD_HEADER_MAX 30u  /* three varints */
+#define SHARED (1ull << 32)    /* no value has as many bytes */
+#define SHARED_MIN_BYTES 128u  /* smaller values are stored again */
+#define REFERENCE_MAX 40u      /* four varints */
 #define FLUSH_BYTES (2u << 20) /* a commit from here on is flushed instead of logged */
 #define READ_MAX 1024u         /* records given to a reader's caller at once */
 
@@ -42,8 +52,19 @@ struct part {
     struct pipe_buf chunk;
 };
 
+/* Where the value of a record lies in a chunk. */
+struct place {
+    uint32_t topic_id;
+    int32_t partition;
+    int64_t base;
+    size_t position;
+};
+
 struct embedded {
     struct pipe_log log; /* first */
+    struct part *last;   /* NULL, or has (if its base is still the same) the value appended last */
+    struct place last_place;
+    size_t last_bytes;
     rocksdb_t *db;
     rocksdb_options_t *options;
     rocksdb_block_based_table_options_t *table_options;
@@ -67,6 +88,9 @@ struct pipe_log_reader {
     rocksdb_pinnableslice_t *pinned; /* the chunk in hand; at … end are inside it */
     const uint8_t *at, *end;
     uint32_t left; /* records of the chunk not given yet */
+    bool shared;   /* the value of the record in hand is elsewhere: */
+    struct place place;
+    struct log_pins pins;
     int64_t time_ms;
     struct pipe_record records[READ_MAX];
 };
@@ -78,27 +102,12 @@ static struct embedded *of(struct pipe_log *log)
 
 /* ---- Encoding ---- */
 
-static void put_be(uint8_t *to, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
-}
-
 static uint64_t get_be(const uint8_t *at, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes; i++)
         value = value << 8 | at[i];
     return value;
-}
-
-static void record_key(uint8_t to[RECORD_KEY_BYTES], uint32_t topic_id, int32_t partition,
-                       int64_t base)
-{
-    to[0] = 'r';
-    put_be(to + 1, topic_id, 4);
-    put_be(to + 5, (uint32_t)partition, 4);
-    put_be(to + 9, (uint64_t)base, 8);
 }
 
 static bool fail(struct embedded *log, const char *doing, char *cause)
@@ -146,10 +155,10 @@ static bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
 
 static void close_chunk(struct embedded *log, uint32_t topic, int32_t partition, struct part *part)
 {
-    uint8_t key[RECORD_KEY_BYTES];
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
     if (part->count == 0)
         return;
-    record_key(key, log->log.topics[topic].id, partition, part->base);
+    log_chunk_key(key, log->log.topics[topic].id, partition, part->base);
     uint8_t *header = part->chunk.data;
     memset(header, 0, 4);
     header[0] = CHUNK_VERSION;
@@ -162,6 +171,23 @@ static void close_chunk(struct embedded *log, uint32_t topic, int32_t partition,
     part->chunk.size = 0;
 }
 
+/* Whether the value appended last is this one, and its chunk is still being filled. */
+static bool is_last(const struct embedded *log, struct pipe_str value)
+{
+    const struct part *last = log->last;
+    return value.size >= SHARED_MIN_BYTES && last != NULL && last->count > 0 &&
+           last->base == log->last_place.base && log->last_bytes == value.size &&
+           memcmp(last->chunk.data + log->last_place.position, value.data, value.size) == 0;
+}
+
+static uint8_t *put_place(uint8_t *at, const struct place *place)
+{
+    at = pipe_varint_put(at, place->topic_id);
+    at = pipe_varint_put(at, (uint64_t)place->partition);
+    at = pipe_varint_put(at, (uint64_t)place->base);
+    return pipe_varint_put(at, place->position);
+}
+
 static bool embedded_append(struct pipe_log *public, uint32_t topic, int32_t partition,
                             int64_t kafka_time_ms, struct pipe_str key, struct pipe_str value)
 {
@@ -172,17 +198,25 @@ static bool embedded_append(struct pipe_log *public, uint32_t topic, int32_t par
         part->chunk.size = CHUNK_HEADER;
         part->first_time_ms = part->last_time_ms = kafka_time_ms;
     }
-    uint8_t *begin = pipe_buf_reserve(&part->chunk, RECORD_HEADER_MAX + key.size + value.size);
+    uint8_t *begin =
+        pipe_buf_reserve(&part->chunk, RECORD_HEADER_MAX + REFERENCE_MAX + key.size + value.size);
+    bool shared = is_last(log, value);
     int64_t delta = (int64_t)((uint64_t)kafka_time_ms - (uint64_t)part->last_time_ms);
     uint8_t *at = pipe_varint_put(begin, pipe_zigzag(delta));
     at = pipe_varint_put(at, key.data == NULL ? 0 : key.size + 1);
-    at = pipe_varint_put(at, value.data == NULL ? 0 : value.size + 1);
+    at = pipe_varint_put(at, value.data == NULL ? 0 : value.size + 1 + (shared ? SHARED : 0));
     if (key.size > 0) {
         memcpy(at, key.data, key.size);
         at += key.size;
     }
-    if (value.size > 0) {
+    if (shared) {
+        at = put_place(at, &log->last_place);
+    } else if (value.size > 0) {
         memcpy(at, value.data, value.size);
+        log->last = part;
+        log->last_place = (struct place){log->log.topics[topic].id, partition, part->base,
+                                         (size_t)(at - part->chunk.data)};
+        log->last_bytes = value.size;
         at += value.size;
     }
     part->chunk.size += (size_t)(at - begin);
@@ -311,6 +345,7 @@ static void embedded_abort(struct pipe_log *public)
 {
     struct embedded *log = of(public);
     rocksdb_writebatch_clear(log->batch);
+    log->last = NULL;
     for (uint32_t t = 0; t < log->log.topic_count; t++) {
         for (uint32_t p = 0; p < log->log.topics[t].partitions; p++) {
             struct part *part = &log->parts[t][p];
@@ -346,10 +381,10 @@ static uint32_t add_topic(struct embedded *log, const char *name, size_t name_by
 static bool find_chunk(struct embedded *log, uint32_t topic, int32_t partition, int64_t offset,
                        int64_t *base, uint32_t *count, bool *found)
 {
-    uint8_t key[RECORD_KEY_BYTES];
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
     char *error = NULL;
     rocksdb_iterator_t *it = rocksdb_create_iterator(log->db, log->read_options);
-    record_key(key, log->log.topics[topic].id, partition, offset);
+    log_chunk_key(key, log->log.topics[topic].id, partition, offset);
     rocksdb_iter_seek_for_prev(it, (const char *)key, sizeof key);
     *found = false;
     bool sound = true;
@@ -483,6 +518,19 @@ static void release_chunk(struct pipe_log_reader *reader)
     reader->left = 0;
 }
 
+static bool parse_place(struct pipe_log_reader *reader)
+{
+    uint64_t topic_id, partition, base, position;
+    if (!get_varint(&reader->at, reader->end, &topic_id) ||
+        !get_varint(&reader->at, reader->end, &partition) ||
+        !get_varint(&reader->at, reader->end, &base) ||
+        !get_varint(&reader->at, reader->end, &position))
+        return false;
+    reader->place = (struct place){(uint32_t)topic_id, (int32_t)partition, (int64_t)base, position};
+    return topic_id <= UINT32_MAX && partition <= INT32_MAX;
+}
+
+/* A value that is elsewhere gets its size only: fetch_value. */
 static bool parse_record(struct pipe_log_reader *reader, struct pipe_record *out)
 {
     uint64_t delta, key_size, value_size;
@@ -490,10 +538,13 @@ static bool parse_record(struct pipe_log_reader *reader, struct pipe_record *out
         !get_varint(&reader->at, reader->end, &key_size) ||
         !get_varint(&reader->at, reader->end, &value_size))
         return false;
+    reader->shared = value_size > SHARED;
+    if (reader->shared)
+        value_size -= SHARED;
     uint64_t room = (uint64_t)(reader->end - reader->at);
     uint64_t key_bytes = key_size == 0 ? 0 : key_size - 1;
     uint64_t value_bytes = value_size == 0 ? 0 : value_size - 1;
-    if (key_bytes > room || value_bytes > room - key_bytes)
+    if (key_bytes > room || (!reader->shared && value_bytes > room - key_bytes))
         return false;
     reader->time_ms =
         (int64_t)((uint64_t)reader->time_ms + ((delta >> 1) ^ (uint64_t) - (int64_t)(delta & 1)));
@@ -501,7 +552,50 @@ static bool parse_record(struct pipe_log_reader *reader, struct pipe_record *out
     out->key = pipe_str_of(key_size == 0 ? NULL : reader->at, key_bytes);
     reader->at += key_bytes;
     out->payload = pipe_str_of(value_size == 0 ? NULL : reader->at, value_bytes);
+    if (reader->shared)
+        return parse_place(reader);
     reader->at += value_bytes;
+    return true;
+}
+
+/* The value of a record that refers to another chunk. False: *full, or the log has failed. */
+static bool fetch_value(struct pipe_log_reader *reader, struct pipe_record *out, bool *full)
+{
+    struct embedded *log = reader->log;
+    const struct place *place = &reader->place;
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
+    size_t size = 0;
+    char *error = NULL;
+    log_chunk_key(key, place->topic_id, place->partition, place->base);
+    const uint8_t *chunk =
+        log_pins_get(&reader->pins, log->db, log->read_options, key, &size, full, &error);
+    if (*full)
+        return false;
+    if (error != NULL)
+        return fail(log, "read a topic", error);
+    if (chunk == NULL || place->position > size || out->payload.size > size - place->position)
+        return fail_damaged(log, reader->topic, reader->partition, reader->offset,
+                            "its value is missing");
+    out->payload.data = (const char *)chunk + place->position;
+    return true;
+}
+
+/* The next record of the chunk in hand. False: *full (nothing has moved), or the log has failed. */
+static bool take_record(struct pipe_log_reader *reader, struct pipe_record *out, bool *full)
+{
+    const uint8_t *at = reader->at;
+    int64_t time_ms = reader->time_ms;
+    *full = false;
+    *out = reader->constant;
+    if (!parse_record(reader, out))
+        return fail_damaged(reader->log, reader->topic, reader->partition, reader->offset,
+                            "the chunk is cut");
+    if (reader->shared && !fetch_value(reader, out, full)) {
+        reader->at = at;
+        reader->time_ms = time_ms;
+        return false;
+    }
+    out->offset = reader->offset++;
     return true;
 }
 
@@ -509,12 +603,12 @@ static bool parse_record(struct pipe_log_reader *reader, struct pipe_record *out
 static bool open_chunk(struct pipe_log_reader *reader)
 {
     struct embedded *log = reader->log;
-    uint8_t key[RECORD_KEY_BYTES];
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
     char *error = NULL;
     int64_t base = reader->offset;
     uint32_t count;
     bool found;
-    record_key(key, log->log.topics[reader->topic].id, reader->partition, base);
+    log_chunk_key(key, log->log.topics[reader->topic].id, reader->partition, base);
     reader->pinned =
         rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
     if (error == NULL && reader->pinned == NULL) { /* the offset is inside of a chunk */
@@ -524,7 +618,7 @@ static bool open_chunk(struct pipe_log_reader *reader)
         if (!found || base + count <= reader->offset)
             return fail_damaged(log, reader->topic, reader->partition, reader->offset,
                                 "the record is missing");
-        record_key(key, log->log.topics[reader->topic].id, reader->partition, base);
+        log_chunk_key(key, log->log.topics[reader->topic].id, reader->partition, base);
         reader->pinned =
             rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
     }
@@ -561,20 +655,22 @@ static enum pipe_log_state embedded_read(struct pipe_log_reader *reader, uint32_
             return PIPE_LOG_FAILED;
         }
     }
-    uint32_t want = max_records < READ_MAX ? max_records : READ_MAX;
+    uint32_t want = max_records < READ_MAX ? max_records : READ_MAX, given = 0;
     want = want < reader->left ? want : reader->left;
-    for (uint32_t i = 0; i < want; i++) {
-        struct pipe_record *out = &reader->records[i];
-        *out = reader->constant;
-        if (!parse_record(reader, out)) {
-            fail_damaged(log, reader->topic, reader->partition, reader->offset, "the chunk is cut");
+    while (given < want) {
+        bool full;
+        if (take_record(reader, &reader->records[given], &full))
+            given++;
+        else if (!full)
             return PIPE_LOG_FAILED;
-        }
-        out->offset = reader->offset++;
+        else if (given > 0)
+            break; /* what was given needs the chunks held */
+        else
+            log_pins_clear(&reader->pins);
     }
-    reader->left -= want;
+    reader->left -= given;
     *records = reader->records;
-    *count = want;
+    *count = given;
     return PIPE_LOG_RECORDS;
 }
 
@@ -583,6 +679,7 @@ static void embedded_reader_close(struct pipe_log_reader *reader)
     if (reader == NULL)
         return;
     release_chunk(reader);
+    log_pins_clear(&reader->pins);
     free(reader);
 }
 
@@ -612,67 +709,16 @@ static void embedded_close(struct pipe_log *public)
     free(log);
 }
 
-/* Few big files, merged 32 at a time at most: below 2 GB nothing is ever written again. */
-static void tune_compaction(rocksdb_options_t *options)
-{
-    rocksdb_universal_compaction_options_t *universal =
-        rocksdb_universal_compaction_options_create();
-    rocksdb_universal_compaction_options_set_min_merge_width(universal, 32);
-    rocksdb_universal_compaction_options_set_size_ratio(universal, 50);
-    rocksdb_universal_compaction_options_set_max_size_amplification_percent(universal, INT32_MAX);
-    rocksdb_options_set_universal_compaction_options(options, universal);
-    rocksdb_universal_compaction_options_destroy(universal);
-    rocksdb_options_set_compaction_style(options, rocksdb_universal_compaction);
-    rocksdb_options_set_level0_file_num_compaction_trigger(options, 128);
-    rocksdb_options_set_level0_slowdown_writes_trigger(options, 1 << 20);
-    rocksdb_options_set_level0_stop_writes_trigger(options, 1 << 20);
-}
-
-static rocksdb_options_t *make_options(struct embedded *log, bool create, bool direct)
-{
-    rocksdb_options_t *base = rocksdb_options_create(), *options = rocksdb_options_create();
-    char *error = NULL;
-    rocksdb_get_options_from_string(
-        base, "avoid_flush_during_shutdown=true;max_bgerror_resume_count=0", options, &error);
-    rocksdb_options_destroy(base);
-    rocksdb_free(error); /* both options exist in 7.8 and later */
-    rocksdb_options_set_create_if_missing(options, create);
-    rocksdb_options_set_compression(options, rocksdb_no_compression);
-    /* What is flushed is seldom read again soon: it need not pass through the page cache. */
-    rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, direct);
-    rocksdb_options_set_write_buffer_size(options, 24u << 20);
-    rocksdb_options_set_max_write_buffer_number(options, 2);
-    rocksdb_options_set_keep_log_file_num(options, 2);
-    rocksdb_options_set_max_open_files(options, 512);
-    rocksdb_options_set_info_log_level(options, 2);
-    /* A torn last commit is dropped; damage before it is an error. */
-    rocksdb_options_set_wal_recovery_mode(options, 0);
-    rocksdb_options_set_block_based_table_factory(options, log->table_options);
-    tune_compaction(options);
-    return options;
-}
-
-static void make_table_options(struct embedded *log)
-{
-    log->cache = rocksdb_cache_create_lru(4u << 20);
-    log->table_options = rocksdb_block_based_options_create();
-    rocksdb_block_based_options_set_block_cache(log->table_options, log->cache);
-    rocksdb_block_based_options_set_filter_policy(log->table_options,
-                                                  rocksdb_filterpolicy_create_bloom_full(10));
-    rocksdb_block_based_options_set_checksum(log->table_options, 4); /* XXH3 */
-    rocksdb_block_based_options_set_block_size(log->table_options, 16u << 10);
-}
-
 /* Opens the database, without direct I/O where the file system has none (tmpfs). */
 static bool open_database(struct embedded *log, const char *path, bool read_only, char **cause)
 {
-    make_table_options(log);
+    log->table_options = log_table_options(&log->cache);
     for (int direct = 1; direct >= 0 && log->db == NULL; direct--) {
         rocksdb_free(*cause);
         *cause = NULL;
         if (log->options != NULL)
             rocksdb_options_destroy(log->options);
-        log->options = make_options(log, !read_only, direct == 1);
+        log->options = log_options(log->table_options, !read_only, direct == 1);
         log->db = read_only ? rocksdb_open_for_read_only(log->options, path, 0, cause)
                             : rocksdb_open(log->options, path, cause);
         if (*cause != NULL && strstr(*cause, "irect I/O") == NULL)

@@ -2,9 +2,10 @@
  * multiset.h: multisets of rows too big for memory, compared by content: a row is its 16-byte hash.
  *
  * A spill is a bag of entries of one size that begin with a hash, partitioned by the first byte of
- * it: of each of the 256 partitions one block is in memory, full ones go to a temporary file that all spills
- * of a store share and that has no name. A multiset is compared partition by partition. So of N
- * rows about N / 256 hashes are in memory at once, and 1 MiB a spill: 100 M rows need 13 MB.
+ * it: of each of the 256 partitions one block is in memory, full ones go to a temporary file that
+ * all spills of a store share and that has no name. A multiset is compared partition by partition.
+ * So of N rows about N / 256 hashes are in memory at once, and 1 MiB a spill: 100 M rows need 13
+ * MB.
  *
  * Errors (a full disk): store->failed with store->error, one line; calls then do nothing.
  */
@@ -34,8 +35,8 @@ void pipe_spill_store_close(struct pipe_spill_store *store);
 int pipe_spill_store_file(const struct pipe_spill_store *store);
 
 struct pipe_spill_part {
-    uint8_t *block; /* NULL until the first entry */
-    uint32_t entries; /* in the block */
+    uint8_t *block;    /* NULL until the first entry */
+    uint32_t entries;  /* in the block */
     uint32_t *written; /* blocks in the file, in order */
     uint32_t count, capacity;
 };

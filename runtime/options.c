@@ -281,6 +281,13 @@ static const char *take_no_output(void *options, const char *value)
     return NULL;
 }
 
+static const char *take_replace(void *options, const char *value)
+{
+    (void)value;
+    ((struct pipe_run_options *)options)->replace = true;
+    return NULL;
+}
+
 static const char *take_batch(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
@@ -333,9 +340,13 @@ static const struct option_row run_rows[] = {
      take_embedded},
     {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
      take_path},
+    {"--replace", no_value, "overwrite files of sinks that are there when a new DIR begins",
+     take_replace},
     {"--traffic", no_value, "feed the sources with the generator of the `traffic` statement",
      take_traffic},
-    {"--count", "N", "events of traffic, then end; without it, go on in real time", take_count},
+    {"--count", "N",
+     "events of traffic, then end (again with more: goes on to it); without it, in real time",
+     take_count},
     {"--rate", "N/s", "events a second of traffic (1000/s)", take_rate},
     {"--seed", "N", "seed of traffic (1): the same seed, the same bytes", take_seed},
     {"--start", "TIME", "time of the first event of traffic", take_start},
@@ -357,10 +368,12 @@ static const char run_intro[] =
     "run that is stopped or killed goes on where it was: run the same command again. Files end by\n"
     "themselves; topics are read until SIGTERM (or --until-end). At the end a table shows what "
     "became of\n"
-    "every record. Data goes to the sinks, messages to standard error.\n"
+    "every record. Data goes to the sinks, messages to standard error. A file that is there when "
+    "its run\n"
+    "begins is not overwritten without --replace.\n"
     "Exit: 0 done or stopped, 1 bad data, configuration or disk, 2 usage, 3 state of another plan, "
-    "secret\n"
-    "or input, 4 internal error.\n";
+    "secret,\n"
+    "input or output, 4 internal error.\n";
 
 static bool is_source_or_sink(const struct pipe_plan *plan, const char *name)
 {
@@ -667,7 +680,7 @@ static const char *take_limit(void *options, const char *value)
 static const struct option_row inspect_rows[] = {
     {"--partition", "P", "dump: only this partition", take_partition},
     {"--from", "N", "dump: begin at offset N", take_from},
-    {"--limit", "N", "dump: at most N records of each partition", take_limit},
+    {"--limit", "N", "dump: at most N records, partition after partition", take_limit},
 };
 #define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
 
@@ -681,9 +694,11 @@ static const char inspect_intro[] =
 
 static const char *const inspect_words[] = {"topics", "offsets", "watermarks", "state", "dump"};
 
-static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options)
+/* `extra` is a word too many, NULL: none; `dumps`: options of dump were given. */
+static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
+                       const char *extra, bool dumps)
 {
-    bool known = false;
+    bool known = false, dump = strcmp(options->what, "dump") == 0;
     for (size_t i = 0; i < 5; i++)
         known = known || strcmp(options->what, inspect_words[i]) == 0;
     if (options->dir == NULL) {
@@ -697,9 +712,20 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
         did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
-    if (strcmp(options->what, "dump") == 0 && options->topic == NULL) {
+    if (dump && options->topic == NULL) {
         fprintf(stderr, "%s inspect: which topic? %s inspect %s topics lists them\n", plan->name,
                 plan->name, options->dir);
+        return PIPE_EXIT_USAGE;
+    }
+    if (extra != NULL || (!dump && options->topic != NULL)) {
+        fprintf(stderr, "%s inspect: unexpected '%s' behind '%s'\n", plan->name,
+                extra != NULL && dump ? extra : options->topic,
+                dump ? options->topic : options->what);
+        return PIPE_EXIT_USAGE;
+    }
+    if (dumps && !dump) {
+        fprintf(stderr, "%s inspect: --partition, --from and --limit are about dump, not %s\n",
+                plan->name, options->what);
         return PIPE_EXIT_USAGE;
     }
     return 0;
@@ -709,6 +735,8 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options)
 {
     int words = 0;
+    const char *extra = NULL;
+    bool dumps = false;
     *options = (struct pipe_inspect_options){
         .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
     for (int i = 0; i < argc; i++) {
@@ -723,15 +751,18 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                 take_option(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
             if (code != 0)
                 return code;
+            dumps = true;
             continue;
         }
         if (words == 0)
             options->dir = argv[i];
         else if (words == 1)
             options->what = argv[i];
-        else
+        else if (words == 2)
             options->topic = argv[i];
+        else if (extra == NULL)
+            extra = argv[i];
         words++;
     }
-    return bad_inspect(plan, options);
+    return bad_inspect(plan, options, extra, dumps);
 }

@@ -276,7 +276,10 @@ static bool open_file(struct file_output *file)
     int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | (config->follow ? 0 : O_CREAT);
     file->fd = open(config->path, flags, 0666);
     if (file->fd < 0)
-        return failed(file, config->follow ? "opened, though rows were committed to it" : "opened");
+        return failed(file, config->follow
+                                ? "opened, though rows were committed to it (put it back, "
+                                  "or begin again in another directory)"
+                                : "opened");
     if (fstat(file->fd, &status) != 0)
         return failed(file, "examined");
     if (!S_ISREG(status.st_mode))

@@ -90,6 +90,15 @@ static bool check_identity(struct reconcile *r)
     return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
 }
 
+/* A table of the directory, which may have been moved since. */
+static bool is_own_table(const char *sink, struct pipe_str path)
+{
+    char end[300];
+    int size = snprintf(end, sizeof end, "/tables/%.250s.jsonl", sink);
+    return path.size >= (size_t)size &&
+           memcmp(path.data + path.size - (size_t)size, end, (size_t)size) == 0;
+}
+
 /* Sinks wrote where the run was told to; what --path says here comes first. */
 static bool add_output_path(void *context, const char *name, struct pipe_str value)
 {
@@ -100,7 +109,8 @@ static bool add_output_path(void *context, const char *name, struct pipe_str val
     int64_t length;
     name += strlen("output/");
     pipe_reader_init(&reader, value.data, value.size, NULL);
-    if (!pipe_avro_long(&reader, &length) || !pipe_avro_bytes(&reader, &path))
+    if (!pipe_avro_long(&reader, &length) || !pipe_avro_bytes(&reader, &path) ||
+        is_own_table(name, path))
         return true;
     for (uint32_t i = 0; i < run->path_count; i++) {
         if (strcmp(run->paths[i].name, name) == 0)
@@ -188,7 +198,8 @@ static bool committed_ledger(struct reconcile *r, uint32_t traffic)
         pipe_reader_init(&reader, value.data, value.size, NULL);
         ok = pipe_avro_long(&reader, &fed) && pipe_avro_long(&reader, &head->options.count) &&
              pipe_avro_long(&reader, &head->options.rate_per_second) &&
-             pipe_avro_long(&reader, &seed) && pipe_avro_long(&reader, &head->options.start_ms);
+             pipe_avro_long(&reader, &seed) && pipe_avro_long(&reader, &head->options.start_ms) &&
+             pipe_feeder_get_stops(&reader, &head->options);
         if (!ok)
             reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
         head->traffic = traffic;
@@ -201,7 +212,8 @@ static bool committed_ledger(struct reconcile *r, uint32_t traffic)
     return ok;
 }
 
-/* --ledger: what `traffic --ledger` wrote of the files that were read, or an earlier --ledger-out. */
+/* --ledger: what `traffic --ledger` wrote of the files that were read, or an earlier --ledger-out.
+ */
 static bool given_ledger(struct reconcile *r)
 {
     const char *path = r->options->ledger;
@@ -227,14 +239,14 @@ static bool given_ledger(struct reconcile *r)
          head.options.start_ms != have->options.start_ms ||
          head.options.count != have->options.count || head.position != have->position ||
          head.options.rate_per_second != have->options.rate_per_second))
-        return reconcile_fail(
-            r, PIPE_EXIT_DATA,
-            "%s: it is of seed %" PRIu64 ", count %" PRId64 ", rate %" PRId64
-            ", position %" PRIu64 ", but committed in %s are seed %" PRIu64 ", count %" PRId64
-            ", rate %" PRId64 ", position %" PRIu64,
-            path, head.options.seed, head.options.count, head.options.rate_per_second,
-            head.position, r->engine->dir, have->options.seed, have->options.count,
-            have->options.rate_per_second, have->position);
+        return reconcile_fail(r, PIPE_EXIT_DATA,
+                              "%s: it is of seed %" PRIu64 ", count %" PRId64 ", rate %" PRId64
+                              ", position %" PRIu64 ", but committed in %s are seed %" PRIu64
+                              ", count %" PRId64 ", rate %" PRId64 ", position %" PRIu64,
+                              path, head.options.seed, head.options.count,
+                              head.options.rate_per_second, head.position, r->engine->dir,
+                              have->options.seed, have->options.count,
+                              have->options.rate_per_second, have->position);
     r->heads[source] = head;
     r->has_ledger[source] = true;
     r->given_source = (int32_t)source;
@@ -291,7 +303,8 @@ static bool any_missing(const struct reconcile *r)
 {
     for (uint32_t i = 0; i < r->layer_count; i++) {
         for (uint32_t p = 0; p < r->layers[i].part_count; p++) {
-            if (r->layers[i].kind != RECONCILE_RAW && r->layers[i].parts[p]->comparison->missing > 0)
+            if (r->layers[i].kind != RECONCILE_RAW &&
+                r->layers[i].parts[p]->comparison->missing > 0)
                 return true;
         }
     }
@@ -304,6 +317,7 @@ static bool reconcile(struct reconcile *r)
     begin(r, "opening");
     if (!open_run(r) || !read_positions(r) || !reconcile_make_layers(r) || !find_ledgers(r))
         return false;
+    reconcile_make_markers(r);
     begin(r, "reading what is there");
     if (!scan_all(r, false))
         return false;
@@ -351,6 +365,7 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     code = ok ? PIPE_EXIT_OK : r.engine->exit_code;
     if (!reconcile_report(&r, stdout) || fflush(stdout) != 0)
         code = code == PIPE_EXIT_OK ? PIPE_EXIT_DATA : code;
+    reconcile_free_markers(&r);
     reconcile_free_layers(&r);
     pipe_spill_store_close(&r.spills);
     if (r.frames != NULL)

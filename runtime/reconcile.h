@@ -4,12 +4,15 @@
  *   reconcile.c         the command: opens the directory read-only, in order: layers, verdict
  *   reconcile_layers.c  what is compared: one layer an input topic, exchange and sink
  *   reconcile_rerun.c   expected rows: every task again, from its first offset to the committed one
+ *   reconcile_partials.c  of those, and of actual ones: partials that are compared added up
+ *   reconcile_markers.c   the time that exchanges carry
+ *   reconcile_raw.c     the input against the ledger
  *   reconcile_actual.c  actual rows: committed topics, and files up to the committed length
  *   reconcile_checks.c  equations: counters, the ledger against the counters
  *   reconcile_report.c  the table, the first differing rows; or one JSON object
  *
- * Rows are compared as multisets of hashes; the bytes of the few that differ are found by a second pass over
- * the same rows, in which every row is looked up among the differences.
+ * Rows are compared as multisets of hashes; the bytes of the few that differ are found by a second
+ * pass over the same rows, in which every row is looked up among the differences.
  */
 #ifndef PIPE_RECONCILE_H
 #define PIPE_RECONCILE_H
@@ -31,19 +34,19 @@ struct reconcile_part {
 enum reconcile_kind { RECONCILE_RAW, RECONCILE_EXCHANGE, RECONCILE_SINK };
 struct reconcile_layer {
     enum reconcile_kind kind;
-    uint32_t index;   /* of the source, exchange or sink in the plan */
-    const char *name; /* borrowed from the plan */
-    char place[320];  /* "topic events.clean", "file run/x/tables/y.jsonl" */
-    int32_t topic;    /* in the log; -1: a file */
+    uint32_t index;           /* of the source, exchange or sink in the plan */
+    const char *name;         /* borrowed from the plan */
+    char place[320];          /* "topic events.clean", "file run/x/tables/y.jsonl" */
+    int32_t topic;            /* in the log; -1: a file */
     const char *label_column; /* NULL: no labels */
     struct reconcile_part **parts;
     uint32_t part_count;
     /* Of sinks: expected rows that need not be there (rerun). With `merges`: partials. */
     struct pipe_spill corrections;
-    bool merges;       /* partials whose number depends on the commits: compared when merged */
+    bool merges;        /* partials whose number depends on the commits: compared when merged */
     int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
     uint64_t injected;  /* raw: records that `inject` put there, beside those of the ledger */
-    char trouble[600]; /* why it is not equal, beside rows; "": nothing */
+    char trouble[600];  /* why it is not equal, beside rows; "": nothing */
 };
 
 /* A row that differs, in words. */
@@ -74,7 +77,8 @@ struct reconcile {
     struct pipe_engine *engine;
     struct pipe_log_ops ops; /* of the log, with append replaced */
     struct pipe_spill_store spills;
-    FILE *frames; /* partials that are to be added up; NULL: none */
+    struct reconcile_markers *markers; /* by exchange and task */
+    FILE *frames;                      /* partials that are to be added up; NULL: none */
     uint64_t frame_bytes;
     struct pipe_spill emissions; /* of windows with corrections: (window, revision) */
     struct reconcile_layer *layers;
@@ -86,15 +90,15 @@ struct reconcile {
     uint32_t row_count;
     struct engine_committed *committed; /* by task */
     bool *has_committed;
-    struct pipe_counters *counters; /* committed, by task and stream */
+    struct pipe_counters *counters;           /* committed, by task and stream */
     struct pipe_ledger_head *heads;           /* by source */
     struct pipe_ledger_totals *ledger_totals; /* by source: of the records that were read */
     bool *has_ledger;                         /* by source */
     int32_t given_source;                     /* whose ledger --ledger is; -1: none */
     bool outputs_discarded;
-    bool finding;      /* the second pass */
-    bool settling;     /* rows that come out now are corrections */
-    struct engine_task *task; /* that runs */
+    bool finding;                     /* the second pass */
+    bool settling;                    /* rows that come out now are corrections */
+    struct engine_task *task;         /* that runs */
     struct reconcile_window *windows; /* stack of windows whose rows are being made */
     uint32_t window_depth, window_capacity;
     uint64_t work_done, work_told; /* records, for progress; told: by 4096 */
@@ -121,8 +125,8 @@ void reconcile_add(struct reconcile *r, struct reconcile_layer *layer, enum pipe
                    int64_t place, struct pipe_str key, struct pipe_str value);
 bool reconcile_compare(struct reconcile *r);
 bool reconcile_layer_equal(const struct reconcile_layer *layer);
-/* In the second pass: keeps the row if it is one that is looked for. Returns whether `where` (made by the caller) was
- * taken. */
+/* In the second pass: keeps the row if it is one that is looked for. Returns whether `where` (made
+ * by the caller) was taken. */
 bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool missing,
                      int64_t place, struct pipe_str key, struct pipe_str value, const char *where);
 
@@ -138,6 +142,15 @@ bool reconcile_add_partial(struct reconcile *r, struct reconcile_layer *layer,
                            enum pipe_multiset_side side, int32_t partition, struct pipe_str frame);
 /* Makes rows of what was added; in the second pass looks them up. */
 bool reconcile_merge_partials(struct reconcile *r, struct reconcile_layer *layer);
+
+/* reconcile_markers.c */
+void reconcile_make_markers(struct reconcile *r);
+void reconcile_free_markers(struct reconcile *r);
+/* Whether the actual frame is a marker of the exchange; it is remembered then. */
+bool reconcile_take_marker(struct reconcile *r, struct reconcile_layer *layer, int32_t partition,
+                           struct pipe_str frame);
+/* The task that runs again is between two records; last: it is at its committed position. */
+void reconcile_reach_markers(struct reconcile *r, struct engine_task *task, bool last);
 
 /* reconcile_checks.c */
 void reconcile_check(struct reconcile *r, const char *group, int64_t left, const char *left_text,

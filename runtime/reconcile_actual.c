@@ -12,7 +12,6 @@
 
 #define BATCH_RECORDS 1024u
 #define READ_BYTES (256u << 10)
-#define FRAME_MARKER 3 /* exchange.c */
 
 static void trouble(struct reconcile_layer *layer, const char *format, ...) PIPE_PRINTF(2, 3);
 static void trouble(struct reconcile_layer *layer, const char *format, ...)
@@ -41,12 +40,6 @@ static void take_record(struct reconcile *r, struct reconcile_layer *layer, int6
     reconcile_wants(r, layer, false, place, record->key, record->payload, where);
 }
 
-static bool is_marker(const struct reconcile_layer *layer, const struct pipe_record *record)
-{
-    return layer->kind == RECONCILE_EXCHANGE && record->payload.size > 0 &&
-           record->payload.data[0] == FRAME_MARKER;
-}
-
 static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, int32_t partition)
 {
     struct pipe_log *log = r->engine->log;
@@ -59,7 +52,7 @@ static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, i
         for (uint32_t i = 0; i < count; i++) {
             bool merged = layer->merges && reconcile_add_partial(r, layer, PIPE_ACTUAL, partition,
                                                                  records[i].payload);
-            if (!merged && !is_marker(layer, &records[i]))
+            if (!merged && !reconcile_take_marker(r, layer, partition, records[i].payload))
                 take_record(r, layer, partition, &records[i]);
         }
         reconcile_progress(r, count);
@@ -76,8 +69,8 @@ struct lines {
     FILE *file;
     int64_t left; /* bytes of it that were committed */
     struct pipe_buf bytes;
-    size_t at; /* of the next line */
-    bool csv;  /* line ends inside of quotes are part of the row */
+    size_t at;              /* of the next line */
+    bool csv;               /* line ends inside of quotes are part of the row */
     int64_t number, offset; /* of the line in hand, from 1; its first byte in the file */
 };
 

@@ -1,7 +1,7 @@
 /*
- * reconcile_checks.c: equations. They do not look at rows, so they share nothing with the operators: what
- * the generator sent against what was counted; counted against counted again; counters among
- * themselves.
+ * reconcile_checks.c: equations. They do not look at rows, so they share nothing with the
+ * operators: what the generator sent against what was counted; counted against counted again;
+ * counters among themselves.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -41,7 +41,8 @@ bool reconcile_check_holds(const struct reconcile_check *check)
 
 /* ---- Counted against counted again ---- */
 
-/* How many corrections were sent depends on the commits, and with it what is counted of their rows. */
+/* How many corrections were sent depends on the commits, and with it what is counted of their rows.
+ */
 static bool depends_on_commits(const struct engine_task *task, const char *counter)
 {
     static const char *const sound[] = {"read",      "accepted", "source_rejected", "tombstones",
@@ -146,8 +147,8 @@ static bool read_rejects(struct reconcile *r, struct reject_list *list)
             (struct engine_rejects){copy(rule), copy(reason), (uint64_t)number};
     }
     pipe_buf_free(&value);
-    return sound || reconcile_fail(r, PIPE_EXIT_DATA,
-                                   "the log is damaged: metadata rejects is malformed");
+    return sound ||
+           reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata rejects is malformed");
 }
 
 static uint64_t rejects_of(const struct engine_rejects *items, uint32_t count, const char *rule,
@@ -218,10 +219,10 @@ static int32_t dedup_stream(const struct reconcile *r, uint32_t source)
         {
             for (uint32_t f = 0; f < traffic->field_count && json_is_string(key); f++) {
                 const struct pipe_traffic_field *field = &traffic->fields[f];
-                unique = unique || (field->kind == PIPE_GEN_UNIQUE && field->path_count == 1 &&
-                                    field->null_ppm == 0 &&
-                                    strcmp(row->columns[field->path[0]].name,
-                                           json_string_value(key)) == 0);
+                unique = unique ||
+                         (field->kind == PIPE_GEN_UNIQUE && field->path_count == 1 &&
+                          field->null_ppm == 0 &&
+                          strcmp(row->columns[field->path[0]].name, json_string_value(key)) == 0);
             }
         }
         for (uint32_t s = 0; unique && s < r->plan->stream_count; s++) {
@@ -250,8 +251,8 @@ static void check_dedup(struct reconcile *r, uint32_t source, const struct pipe_
     reconcile_check(r, "ledger", (int64_t)c->unique, text, (int64_t)sent->sound,
                     "events sent without poison, wrong values and wrong times", false);
     snprintf(text, sizeof text, "%.80s: duplicates", r->plan->streams[stream].name);
-    reconcile_check(r, "ledger", (int64_t)c->duplicate, text,
-                    (int64_t)(c->dedup_in - sent->sound), "second records of these", false);
+    reconcile_check(r, "ledger", (int64_t)c->duplicate, text, (int64_t)(c->dedup_in - sent->sound),
+                    "second records of these", false);
 }
 
 static void check_values(struct reconcile *r, uint32_t source, const struct reject_list *rejects)
@@ -291,12 +292,11 @@ static void check_source(struct reconcile *r, uint32_t source, const struct pipe
                     (int64_t)(sent->events + sent->duplicates), "events + duplicates", false);
     if (def->format != PIPE_FORMAT_BYTES) { /* of bytes nothing is undecodable */
         snprintf(text, sizeof text, "%.80s: undecodable + schema_unknown", def->name);
-        reconcile_check(r, "ledger",
-                        (int64_t)(rejects_of(rejects->items, rejects->count, def->name,
-                                             "undecodable") +
-                                  rejects_of(rejects->items, rejects->count, def->name,
-                                             "schema_unknown")),
-                        text, (int64_t)sent->poison, "poison", false);
+        reconcile_check(
+            r, "ledger",
+            (int64_t)(rejects_of(rejects->items, rejects->count, def->name, "undecodable") +
+                      rejects_of(rejects->items, rejects->count, def->name, "schema_unknown")),
+            text, (int64_t)sent->poison, "poison", false);
     }
     if (def->is_kafka && def->has_event_time) {
         snprintf(text, sizeof text, "%.80s: event_time_ahead", def->name);
@@ -330,14 +330,13 @@ static bool is_drained(const struct reconcile *r)
 static void check_conservation(struct reconcile *r, const struct pipe_counters *totals)
 {
     uint32_t count;
-    struct pipe_equation *equations =
-        counters_equations(r->plan, totals, is_drained(r), &count);
+    struct pipe_equation *equations = counters_equations(r->plan, totals, is_drained(r), &count);
     for (uint32_t i = 0; i < count; i++) {
         const struct pipe_equation *e = &equations[i];
         char text[200];
         snprintf(text, sizeof text, "%.60s: %.130s", e->stream, e->left_text);
-        reconcile_check(r, "conservation", (int64_t)e->left, text, (int64_t)e->right,
-                        e->right_text, e->at_most);
+        reconcile_check(r, "conservation", (int64_t)e->left, text, (int64_t)e->right, e->right_text,
+                        e->at_most);
     }
     free(equations);
 }

@@ -230,7 +230,8 @@ static struct reconcile_layer *new_layer(struct reconcile *r, enum reconcile_kin
                                          uint32_t index, const char *name)
 {
     struct reconcile_layer *layer = &r->layers[r->layer_count++];
-    *layer = (struct reconcile_layer){.kind = kind, .index = index, .name = name, .topic = -1, .disordered = -1};
+    *layer = (struct reconcile_layer){
+        .kind = kind, .index = index, .name = name, .topic = -1, .disordered = -1};
     pipe_spill_init(&layer->corrections, &r->spills, 0);
     return layer;
 }

@@ -1,8 +1,9 @@
 /*
- * reconcile_partials.c: partial aggregates whose number depends on the commits (windows over several
- * partitions with lateness that correct their rows): what comes after a window's end is shipped at every
- * commit. They add up, so they are compared added up: for each (exchange partition, key, pane) the
- * merged partial of all that are there must be that of all that should be.
+ * reconcile_partials.c: partial aggregates whose number depends on the commits (windows over
+ * several partitions with lateness that correct their rows): what comes after a window's end is
+ * shipped at every commit. They add up, so they are compared added up: for each (exchange
+ * partition, key, pane) the merged partial of all that are there must be that of all that should
+ * be.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static const struct pipe_state_def *state_of(const struct reconcile *r,
     return NULL;
 }
 
-/* A frame of exchange.c: kind, kafka_time (which is that of the commit, so not compared), partial. */
+/* A frame of exchange.c: kind, kafka_time (which is that of the commit, so not compared), partial.
+ */
 static bool read_frame(const struct pipe_state_def *def, struct pipe_str frame,
                        struct pipe_arena *arena, struct partial *out)
 {
@@ -61,12 +63,10 @@ bool reconcile_add_partial(struct reconcile *r, struct reconcile_layer *layer,
     if (def == NULL || !read_frame(def, frame, NULL, &partial))
         return false;
     int64_t window[3] = {partition, partial.head.start, partial.head.first};
-    struct frame entry = {.at = r->frame_bytes,
-                          .size = (uint32_t)frame.size,
-                          .partition = partition,
-                          .side = side};
+    struct frame entry = {
+        .at = r->frame_bytes, .size = (uint32_t)frame.size, .partition = partition, .side = side};
     entry.group = pipe_message_hash(partition, partial.head.key,
-                                pipe_str_of((const char *)window, sizeof window));
+                                    pipe_str_of((const char *)window, sizeof window));
     if (layer->corrections.entry_bytes == 0)
         pipe_spill_init(&layer->corrections, &r->spills, sizeof entry);
     pipe_spill_add(&layer->corrections, &entry);
@@ -132,8 +132,8 @@ static bool merge(struct reconcile *r, struct merging *m, const struct frame *fr
     for (uint64_t i = 0; there && sound && i < count; i++) {
         there = load_frame(r, &frames[i], &m->bytes);
         pipe_arena_reset(&m->arena);
-        sound = there && read_frame(m->def, pipe_str_of(m->bytes.data, m->bytes.size), &m->arena,
-                                    &partial);
+        sound = there &&
+                read_frame(m->def, pipe_str_of(m->bytes.data, m->bytes.size), &m->arena, &partial);
         if (!sound)
             break;
         records += partial.head.records;
@@ -199,8 +199,8 @@ bool reconcile_merge_partials(struct reconcile *r, struct reconcile_layer *layer
         ok = pipe_spill_load(&layer->corrections, p, &frames, &count);
         if (ok && count > 0)
             qsort(frames.data, count, sizeof(struct frame), by_group);
-        ok = ok && merge_groups(r, layer, &m,
-                                (const struct frame *)(const void *)frames.data, count);
+        ok = ok &&
+             merge_groups(r, layer, &m, (const struct frame *)(const void *)frames.data, count);
     }
     pipe_spill_free(&layer->corrections);
     pipe_spill_init(&layer->corrections, &r->spills, 0);
@@ -211,6 +211,5 @@ bool reconcile_merge_partials(struct reconcile *r, struct reconcile_layer *layer
     free(m.total);
     free(m.one);
     return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s: the partials can't be added up: %s",
-                                layer->place,
-                                r->spills.failed ? r->spills.error : strerror(errno));
+                                layer->place, r->spills.failed ? r->spills.error : strerror(errno));
 }

@@ -1,7 +1,7 @@
 /*
- * reconcile_raw.c: the input of a source against the ledger: what the generator must have sent up to
- * the committed position, made again, against what is in the topic or the files. Without a ledger the
- * input is the truth, and is only read through.
+ * reconcile_raw.c: the input of a source against the ledger: what the generator must have sent up
+ * to the committed position, made again, against what is in the topic or the files. Without a
+ * ledger the input is the truth, and is only read through.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,10 +16,10 @@ struct raw {
     struct reconcile_layer *layer;
     const struct pipe_ledger_head *head; /* NULL: no ledger */
     uint32_t partitions;
-    uint64_t *sent;     /* records so far, by partition */
+    uint64_t *sent;              /* records so far, by partition */
     struct pipe_hash *chains[2]; /* by partition: of all records in order; expected, actual */
-    bool timed; /* times are part of records: topics */
-    FILE *given, *made; /* ledgers: to compare, to write */
+    bool timed;                  /* times are part of records: topics */
+    FILE *given, *made;          /* ledgers: to compare, to write */
     char made_path[4200];
 };
 
@@ -84,11 +84,12 @@ static void expect(struct raw *raw, const struct pipe_feed_record *record, uint6
     struct reconcile *r = raw->r;
     uint32_t partition = (uint32_t)record->partition;
     int64_t place = place_of(raw, record->partition, record->kafka_time_ms);
+    struct pipe_str key = raw->timed ? record->key : pipe_str_of(NULL, 0); /* in files: none */
     char where[200];
     if (r->finding) {
         snprintf(where, sizeof where, "record %" PRIu64 " of the ledger, partition %" PRIu32,
                  number, partition);
-        reconcile_wants(r, raw->layer, true, place, record->key, record->value, where);
+        reconcile_wants(r, raw->layer, true, place, key, record->value, where);
         return;
     }
     const struct engine_source *source = &r->engine->sources[raw->layer->index];
@@ -96,8 +97,8 @@ static void expect(struct raw *raw, const struct pipe_feed_record *record, uint6
     const struct engine_committed *c = &r->committed[source->first_task + partition];
     if ((int64_t)raw->sent[partition]++ < c->position.offset)
         pipe_ledger_count(&r->ledger_totals[raw->layer->index], traffic, source->def, record);
-    chain(&raw->chains[0][partition], place, record->key, record->value);
-    reconcile_add(r, raw->layer, PIPE_REQUIRED, place, record->key, record->value);
+    chain(&raw->chains[0][partition], place, key, record->value);
+    reconcile_add(r, raw->layer, PIPE_REQUIRED, place, key, record->value);
 }
 
 static bool regenerate(struct raw *raw)
@@ -107,9 +108,8 @@ static bool regenerate(struct raw *raw)
     struct pipe_buf line = {0}, scratch = {0};
     struct pipe_feed_record record;
     char error[512];
-    struct pipe_feeder *feeder =
-        pipe_feeder_open(r->plan, raw->head->traffic, raw->partitions, &raw->head->options, error,
-                         sizeof error);
+    struct pipe_feeder *feeder = pipe_feeder_open(r->plan, raw->head->traffic, raw->partitions,
+                                                  &raw->head->options, error, sizeof error);
     if (feeder == NULL)
         return reconcile_fail(r, PIPE_EXIT_DATA, "traffic %s: %s", traffic->name, error);
     bool ok = write_ledger_head(raw, &line, &scratch);
@@ -199,7 +199,7 @@ static bool read_file(struct raw *raw, int32_t partition)
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
     enum pipe_input_state state;
     while ((state = input->ops->next(input, BATCH_RECORDS, &records, &count)) ==
-               PIPE_INPUT_RECORDS) {
+           PIPE_INPUT_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             take(raw, &records[i]);
         reconcile_progress(r, count);

@@ -96,8 +96,8 @@ static void print_parts(FILE *to, const struct reconcile_layer *layer, int width
         if (part->label[0] == '\0' || c == NULL)
             continue;
         snprintf(name, sizeof name, "  %s", part->label);
-        print_line(to, "", name, width, c,
-                   c->missing + c->unexpected == 0 ? "equal" : "NOT EQUAL", "");
+        print_line(to, "", name, width, c, c->missing + c->unexpected == 0 ? "equal" : "NOT EQUAL",
+                   "");
     }
 }
 
@@ -105,8 +105,8 @@ static void print_layers(const struct reconcile *r, FILE *to)
 {
     int width = name_width(r);
     char text[32];
-    fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s\n", "layer", width, "name", "expected", "rows",
-            "unique", "missing", "unexpected");
+    fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s\n", "layer", width, "name", "expected",
+            "rows", "unique", "missing", "unexpected");
     for (uint32_t i = 0; i < r->layer_count; i++) {
         const struct reconcile_layer *layer = &r->layers[i];
         struct pipe_comparison sum = sum_of(layer);
@@ -157,7 +157,10 @@ static void print_checks(const struct reconcile *r, FILE *to)
             fprintf(to, "\n  %s\n", check->group);
         group = check->group;
         bool numbers = check->left >= 0 && check->right >= 0;
-        fprintf(to, "  %-9s  %s %s %s  ", holds ? "equal" : check->note ? "note" : "NOT EQUAL",
+        fprintf(to, "  %-9s  %s %s %s  ",
+                holds         ? "equal"
+                : check->note ? "note"
+                              : "NOT EQUAL",
                 check->left_text, sign, check->right_text);
         if (numbers)
             fprintf(to, "(%s %s %s)\n", grouped(left, (uint64_t)check->left), sign,
@@ -213,7 +216,9 @@ static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t
     pipe_buf_add_byte(json, ',');
     put_comparison(json, &sum);
     pipe_buf_printf(json, ",\"ledger\":%s,\"injected\":%" PRIu64 ",\"equal\":%s,",
-                    layer->kind != RECONCILE_RAW ? "null" : has_ledger(r, layer) ? "true" : "false",
+                    layer->kind != RECONCILE_RAW ? "null"
+                    : has_ledger(r, layer)       ? "true"
+                                                 : "false",
                     layer->injected, reconcile_layer_equal(layer) ? "true" : "false");
     put_string(json, "trouble", layer->trouble[0] != '\0' ? layer->trouble : NULL);
     pipe_buf_printf(json, ",\"parts\":[");

@@ -1,13 +1,13 @@
 /*
  * reconcile_rerun.c: expected rows. Every task runs again over its committed log and time records,
- * from its first offset to its committed position, with empty state: what it appends or emits goes into
- * the layers instead of the log and files. Of the real run it takes nothing but its input: neither
- * batches nor state nor where it crashed.
+ * from its first offset to its committed position, with empty state: what it appends or emits goes
+ * into the layers instead of the log and files. Of the real run it takes nothing but its input:
+ * neither batches nor state nor where it crashed.
  *
- * Corrected rows of windows are the exception (semantics.md §2): a correction is sent per commit, so which ones
- * there are depends on the commits. So a task with such windows settles after every record, which
- * makes every correction that any commits could have made. A row that comes out of settling is
- * allowed; it is required if no later row of its window came out.
+ * Corrected rows of windows are the exception (semantics.md §2): a correction is sent per commit,
+ * so which ones there are depends on the commits. So a task with such windows settles after every
+ * record, which makes every correction that any commits could have made. A row that comes out of
+ * settling is allowed; it is required if no later row of its window came out.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,8 @@ static void add_correction(struct reconcile *r, struct reconcile_layer *layer, i
 {
     const struct reconcile_window *window = &r->windows[r->window_depth - 1];
     struct reconcile_part *part = reconcile_part_of(r, layer, value);
-    struct correction entry = {window->id, window->revision, pipe_message_hash(place, key, value), 0};
+    struct correction entry = {window->id, window->revision, pipe_message_hash(place, key, value),
+                               0};
     while (layer->parts[entry.part] != part)
         entry.part++;
     if (layer->corrections.entry_bytes == 0)
@@ -145,7 +146,7 @@ static void watch_window(struct pipe_task *task, const struct pipe_state_def *de
     }
     struct reconcile_window *window = &r->windows[r->window_depth++];
     window->id = pipe_message_hash(row->end ^ (int64_t)def->stream << 56,
-                               pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
+                                   pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
     window->revision = (uint64_t)row->revision;
     if (def->sends_corrections && !r->finding)
         pipe_spill_add(&r->emissions, window);
@@ -220,12 +221,12 @@ static void settle(struct reconcile *r, struct engine_task *task)
 /* false: the engine has failed, or the input ends before `offset` (*ends_early). */
 static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset, bool *ends_early)
 {
-    bool stepwise = has_corrections(task);
+    bool stepwise = has_corrections(task), marks = task->task.stage->exchange_out_count > 0;
     while (task->position.offset < offset) {
         int64_t left = offset - task->position.offset, before = task->position.offset;
-        uint32_t batch = stepwise || r->finding ? 1
-                         : left < BATCH_RECORDS ? (uint32_t)left
-                                                : BATCH_RECORDS;
+        uint32_t batch = stepwise || marks || r->finding ? 1
+                         : left < BATCH_RECORDS          ? (uint32_t)left
+                                                         : BATCH_RECORDS;
         enum task_result result = task_run(task, batch);
         if (result == TASK_FAILED)
             return false;
@@ -234,6 +235,7 @@ static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset
             return false;
         if (stepwise)
             settle(r, task);
+        reconcile_reach_markers(r, task, false);
         reconcile_progress(r, (uint64_t)(task->position.offset - before));
     }
     return !r->engine->failed;
@@ -255,10 +257,12 @@ static bool run_task(struct reconcile *r, struct engine_task *task, bool *ends_e
         watermark_raise(task, raise.floor);
         if (has_corrections(task))
             settle(r, task);
+        reconcile_reach_markers(r, task, false);
     }
     if (!run_to(r, task, c->position.offset, ends_early))
         return false;
     settle(r, task);
+    reconcile_reach_markers(r, task, true);
     return !r->engine->failed;
 }
 
@@ -285,8 +289,8 @@ static void tell_short_input(struct reconcile *r, struct engine_task *task)
     char text[200];
     snprintf(text, sizeof text, "%.150s partition %d: end of its input", task->name.data,
              task->task.partition);
-    reconcile_check(r, "positions", r->committed[task->index].position.offset,
-                    "committed offset", task->position.offset, text, true);
+    reconcile_check(r, "positions", r->committed[task->index].position.offset, "committed offset",
+                    task->position.offset, text, true);
 }
 
 bool reconcile_rerun(struct reconcile *r)
@@ -315,7 +319,8 @@ bool reconcile_rerun(struct reconcile *r)
     }
     engine_count_rejects_in(NULL);
     for (uint32_t i = 0; !r->finding && i < r->layer_count; i++) {
-        if (!r->layers[i].merges && r->layers[i].corrections.entries > 0 && !judge_corrections(r, &r->layers[i]))
+        if (!r->layers[i].merges && r->layers[i].corrections.entries > 0 &&
+            !judge_corrections(r, &r->layers[i]))
             return false;
     }
     pipe_spill_free(&r->emissions);

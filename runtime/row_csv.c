@@ -1,6 +1,8 @@
 /* row_csv.c: rows from and to CSV by descriptor (row.h). */
 #include "row_internal.h"
 
+#include <stdio.h>
+
 static bool read_column(const struct pipe_column *column, const struct pipe_csv_field *field,
                         struct pipe_arena *arena, void *row, struct pipe_error *error)
 {
@@ -40,6 +42,42 @@ bool pipe_row_from_csv(const struct pipe_row_type *type, const struct pipe_csv_f
     return true;
 }
 
+#define NAMES_TOLD 5u
+
+/* What the header has instead: its first names, or that it was written with another separator. */
+static bool refuse_header(const struct pipe_csv_field *header, size_t field_count,
+                          const char *column, struct pipe_error *error)
+{
+    char names[160];
+    size_t used = 0;
+    for (size_t i = 0; field_count == 1 && i < 3; i++) {
+        char separator = ";\t|"[i];
+        if (header[0].text.size > 0 && memchr(header[0].text.data, separator, header[0].text.size))
+            return pipe_fail(error, column,
+                             "this column is not in the header, which has %s where commas must "
+                             "separate the fields",
+                             separator == '\t'  ? "tabs"
+                             : separator == ';' ? "';'"
+                                                : "'|'");
+    }
+    names[0] = '\0';
+    for (size_t i = 0; i < field_count && i < NAMES_TOLD; i++) {
+        struct pipe_str name = header[i].text;
+        name.size = name.size < 24 ? name.size : 24;
+        const char *before = i > 0 ? ", " : "";
+        int size = snprintf(names + used, sizeof names - used, "%s%s", before,
+                            pipe_quote(name.data, name.size).text);
+        if (size < 0 || (size_t)size >= sizeof names - used) {
+            names[used] = '\0';
+            field_count = NAMES_TOLD + 1; /* there are more */
+            break;
+        }
+        used += (size_t)size;
+    }
+    return pipe_fail(error, column, "this column is not in the header, which has %s%s", names,
+                     field_count > NAMES_TOLD ? ", …" : "");
+}
+
 bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_field *header,
                         size_t field_count, uint32_t *positions, struct pipe_error *error)
 {
@@ -53,10 +91,10 @@ bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_
                 hits++;
             }
         }
+        if (hits == 0)
+            return refuse_header(header, field_count, name, error);
         if (hits != 1)
-            return pipe_fail(error, name,
-                             hits == 0 ? "this column is not in the header"
-                                       : "this column is in the header twice");
+            return pipe_fail(error, name, "this column is in the header twice");
     }
     return true;
 }

@@ -60,6 +60,25 @@ const char *pipe_kind_name(enum pipe_kind kind)
     return names[kind];
 }
 
+#define SYMBOLS_TOLD 5u
+
+/* "symbol of the enum (NEW, PAID, …)": the first few. */
+static void tell_symbols(const struct pipe_type *type, struct type_text *out)
+{
+    size_t room = sizeof out->text - sizeof ", …)";
+    size_t used = (size_t)snprintf(out->text, room, "symbol of the enum (");
+    uint32_t i;
+    for (i = 0; i < type->symbol_count && i < SYMBOLS_TOLD; i++) {
+        size_t size = strlen(type->symbols[i]) + (i > 0 ? 2 : 0);
+        if (used + size >= room)
+            break;
+        used += (size_t)snprintf(out->text + used, room - used, "%s%s", i > 0 ? ", " : "",
+                                 type->symbols[i]);
+    }
+    const char *end = i == type->symbol_count ? ")" : i > 0 ? ", …)" : "…)";
+    snprintf(out->text + used, sizeof out->text - used, "%s", end);
+}
+
 struct type_text type_expected(const struct pipe_type *type)
 {
     static const char *const hints[] = {
@@ -81,8 +100,7 @@ struct type_text type_expected(const struct pipe_type *type)
     if (type->kind == PIPE_DECIMAL)
         snprintf(out.text, sizeof out.text, "decimal(%u,%u)", type->precision, type->scale);
     else if (type->kind == PIPE_ENUM)
-        snprintf(out.text, sizeof out.text, "symbol of the enum (%s, …)",
-                 type->symbol_count > 0 ? type->symbols[0] : "");
+        tell_symbols(type, &out);
     else if (type->kind == PIPE_BYTES && type->fixed_bytes > 0)
         snprintf(out.text, sizeof out.text, "bytes (base64 of exactly %u bytes)",
                  type->fixed_bytes);

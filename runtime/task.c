@@ -138,6 +138,25 @@ void task_settle(struct engine_task *task)
     exchange_send_markers(task);
 }
 
+/* Nothing of such a file passes: that is said before its rejects pile up. */
+static void warn_schema(const struct engine_task *task, const char *path)
+{
+    const struct pipe_source_def *source = task->task.source;
+    const struct pipe_contract *contract = source->contract;
+    char known[400] = "";
+    size_t used = 0;
+    if (source->is_kafka || source->format != PIPE_FORMAT_AVRO || contract == NULL ||
+        task->input->avro_version >= 0)
+        return;
+    for (uint32_t i = 0; i < contract->version_count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s:%016llx",
+                                 i > 0 ? "," : "", contract->versions[i].label,
+                                 (unsigned long long)contract->versions[i].fingerprint);
+    pipe_message(PIPE_WARNING, "every record will be rejected: the file is of no known version",
+                 "reason=schema_unknown file=%.300s found=\"%s\" contract=%s known=%s", path,
+                 task->input->schema_detail, contract->name, known);
+}
+
 static bool open_input(struct engine_task *task, const struct engine_position *at)
 {
     struct pipe_engine *engine = task->task.engine;
@@ -159,7 +178,11 @@ static bool open_input(struct engine_task *task, const struct engine_position *a
     const struct pipe_hooks *hooks = engine->options->hooks;
     task->input = hooks != NULL ? hooks->open_input(hooks->context, &config)
                                 : pipe_input_open(&config, error, sizeof error);
-    return task->input != NULL || engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    if (task->input == NULL)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    if (hooks == NULL && !engine->reconciles)
+        warn_schema(task, config.path);
+    return true;
 }
 
 bool task_open_position(struct engine_task *task, const struct engine_position *at)

@@ -1,6 +1,6 @@
 /*
  * traffic.c: the generator of a `traffic` statement. The whole sequence is a function of (plan,
- * count, rate, seed, start), so the position is a plain number and a restart regenerates.
+ * count, rate, seed, start, stops), so the position is a plain number and a restart regenerates.
  *
  * Event n is due at start + n / rate. It continues the session whose pause ended first, else it
  * opens one. Faults delay its sending or change its bytes; what is to be sent waits in a heap by
@@ -213,19 +213,49 @@ static void make_event(struct pipe_feeder *feeder)
 
 /* ---- the feeder ---- */
 
+void pipe_feeder_put_stops(struct pipe_buf *to, const struct pipe_feeder_options *options)
+{
+    pipe_avro_put_long(to, options->stop_count);
+    for (uint32_t i = 0; i < options->stop_count; i++)
+        pipe_avro_put_long(to, options->stops[i]);
+}
+
+bool pipe_feeder_get_stops(struct pipe_reader *from, struct pipe_feeder_options *options)
+{
+    int64_t count = 0;
+    options->stop_count = 0;
+    if (from->at == from->end)
+        return true;
+    if (!pipe_avro_long(from, &count) || count < 0 || count > PIPE_FEEDER_STOPS)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        if (!pipe_avro_long(from, &options->stops[i]))
+            return false;
+    }
+    options->stop_count = (uint32_t)count;
+    return true;
+}
+
 static bool next_sending(struct pipe_feeder *feeder, struct sending *out)
 {
     for (;;) {
-        bool more =
-            feeder->options.count < 0 || feeder->next_event < (uint64_t)feeder->options.count;
+        bool stops = feeder->next_stop < feeder->options.stop_count;
+        int64_t limit = stops ? feeder->options.stops[feeder->next_stop] : feeder->options.count;
+        bool more = limit < 0 || feeder->next_event < (uint64_t)limit;
         const struct sending *first = feeder->sendings.items;
         if (feeder->sendings.count > 0 && (!more || first->time_ms < feeder->next_due_ms)) {
             heap_pop(&feeder->sendings, out);
+            out->time_ms = out->time_ms > feeder->floor_ms ? out->time_ms : feeder->floor_ms;
+            if (!more)
+                feeder->floor_ms = out->time_ms;
             return true;
         }
-        if (!more)
+        if (!more && !stops)
             return false;
-        make_event(feeder);
+        if (more)
+            make_event(feeder);
+        else
+            feeder->next_stop++;
     }
 }
 
@@ -255,6 +285,7 @@ struct pipe_feeder *pipe_feeder_open(const struct pipe_plan *plan, uint32_t traf
     feeder->options = *options;
     feeder->partitions = partitions;
     feeder->next_due_ms = options->start_ms;
+    feeder->floor_ms = INT64_MIN;
     feeder->sessions =
         (struct heap){.item_bytes = sizeof(struct session), .before = session_before};
     feeder->sendings =

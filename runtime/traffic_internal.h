@@ -71,6 +71,8 @@ struct pipe_feeder {
     uint32_t partitions;
     uint64_t next_event, next_session, next_serial;
     int64_t next_due_ms; /* of next_event */
+    uint32_t next_stop;  /* in options.stops */
+    int64_t floor_ms;    /* sent last at a stop: sending times never decrease */
     struct heap sessions, sendings;
     struct target *fields;       /* by field */
     struct target *fault_values; /* by fault; column NULL where it is not a `value` fault */

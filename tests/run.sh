@@ -9,13 +9,22 @@ logs=build/test-logs
 mkdir -p "$logs"
 passed=0
 failed=0
+skipped=0
+declare -A broken # suites that failed, or were skipped: the suite that is to blame
 wanted=("$@")
 
-# Runs one suite; its log is shown if it fails. A suite that counts nothing counts as one test.
+# suite NAME NEEDED COMMAND …: runs one suite; its log is shown if it fails. NEEDED (-: none) is the
+# suite that makes what it needs: if that failed it is skipped, for it would only fail in its turn.
+# A suite that counts nothing counts as one test.
 suite() {
-    local name=$1 start=$SECONDS status line ok bad
-    shift
+    local name=$1 needed=$2 start=$SECONDS status line ok bad out
+    shift 2
     if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then
+        return
+    fi
+    if [ -n "${broken[$needed]-}" ]; then
+        broken[$name]=${broken[$needed]}
+        printf '%-12s skipped: %s failed\n' "$name" "${broken[$needed]}"
         return
     fi
     "$@" >"$logs/$name.log" 2>&1
@@ -23,6 +32,7 @@ suite() {
     line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1)
     ok=$(sed -nE 's/^([0-9]+) passed.*/\1/p' <<<"$line")
     bad=$(sed -nE 's/.* ([0-9]+) failed.*/\1/p' <<<"$line")
+    out=$(sed -nE 's/.* ([0-9]+) skipped.*/\1/p' <<<"$line")
     if [ -z "$line" ]; then
         ok=$((status == 0 ? 1 : 0))
         bad=$((status == 0 ? 0 : 1))
@@ -31,9 +41,14 @@ suite() {
     fi
     passed=$((passed + ok))
     failed=$((failed + bad))
-    printf '%-12s %4d passed, %d failed   %ds\n' "$name" "$ok" "$bad" "$((SECONDS - start))"
+    skipped=$((skipped + ${out:-0}))
+    printf '%-12s %4d passed, %d failed%s   %ds\n' "$name" "$ok" "$bad" \
+        "${out:+, $out skipped}" "$((SECONDS - start))"
     if [ "$bad" -ne 0 ]; then
+        broken[$name]=$name
         tail -n 200 "$logs/$name.log"
+    elif [ "${out:-0}" -ne 0 ]; then
+        grep -a 'skipped:' "$logs/$name.log"
     fi
 }
 
@@ -81,22 +96,32 @@ clang() {
     make --no-print-directory -j2 BUILD=build/clang CC=clang CXX=clang++ all
 }
 
-suite build build
-suite unit unit build
-suite golden tests/golden/run.py
-suite programs programs
-suite generated generated
-suite pipelines tests/pipelines/run.py
-suite pipec_test tests/pipec_test/run.py
-suite bad_input python3 tests/bad_input/run.py
-suite docs python3 tests/docs_examples.py
-suite tidy tests/tidy.sh
-suite clang clang
-suite asan_unit unit build/asan SANITIZE=1
-suite asan_golden tests/golden/run.py --build build/asan
-suite asan_pipes tests/pipelines/run.py --build build/asan
-suite asan_test tests/pipec_test/run.py --build build/asan
-suite asan_input python3 tests/bad_input/run.py --build build/asan
+asan_build() {
+    make --no-print-directory -j2 SANITIZE=1 all programs
+}
 
-echo "$passed passed, $failed failed"
+suite build - build
+suite unit build unit build
+suite golden build tests/golden/run.py
+suite programs build programs
+suite generated build generated
+suite pipelines programs tests/pipelines/run.py
+suite pipec_test build tests/pipec_test/run.py
+suite bad_input programs python3 tests/bad_input/run.py
+suite model build tests/model/run.py --cases 300
+suite docs build python3 tests/docs_examples.py
+suite tidy - tests/tidy.sh
+suite clang - clang
+suite asan_build - asan_build
+suite asan_unit asan_build unit build/asan SANITIZE=1
+suite asan_golden asan_build tests/golden/run.py --build build/asan
+suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
+suite asan_test asan_build tests/pipec_test/run.py --build build/asan
+suite asan_input asan_build python3 tests/bad_input/run.py --build build/asan
+
+if [ "$skipped" -gt 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
 [ "$failed" -eq 0 ]

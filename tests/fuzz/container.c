@@ -1,6 +1,6 @@
 /*
- * container.c: an Avro container file: of a contract's records, or (bit 0 of the first byte) a topic file. The byte also says
- * how it is read; behind it is the file.
+ * container.c: an Avro container file: of a contract's records, or (bit 0 of the first byte) a
+ * topic file. The byte also says how it is read; behind it is the file.
  */
 #include "reading.h"
 

@@ -1,6 +1,7 @@
 /*
- * csv.c: the splitter and rows from fields. The first byte is the size of the chunks in which the text is fed a second time:
- * the same records must come out. The second one limits the size of a record (0: 64 KiB).
+ * csv.c: the splitter and rows from fields. The first byte is the size of the chunks in which the
+ * text is fed a second time: the same records must come out. The second one limits the size of a
+ * record (0: 64 KiB).
  */
 #include "rows.h"
 
@@ -28,8 +29,8 @@ static void check_written(const void *row, struct pipe_arena *arena)
     pipe_csv_feed(&splitter, line.data, line.size);
     pipe_csv_finish(&splitter);
     FUZZ_CHECK(pipe_csv_next(&splitter, &read) && read.cause == NULL);
-    FUZZ_CHECK(pipe_row_from_csv(ROWS_TYPE, read.fields, read.field_count,
-                                 ROWS_TYPE->column_count, NULL, arena, again, &error));
+    FUZZ_CHECK(pipe_row_from_csv(ROWS_TYPE, read.fields, read.field_count, ROWS_TYPE->column_count,
+                                 NULL, arena, again, &error));
     FUZZ_CHECK(pipe_row_equal(ROWS_TYPE, row, again));
     pipe_csv_free(&splitter);
     pipe_buf_free(&line);

@@ -1,6 +1,6 @@
 /*
- * decoder.c: the generated decoders of a contract with every type. The first byte chooses: bit 0 the writer's version,
- * bit 1 the reader by descriptor, which must agree with the generated one.
+ * decoder.c: the generated decoders of a contract with every type. The first byte chooses: bit 0
+ * the writer's version, bit 1 the reader by descriptor, which must agree with the generated one.
  */
 #include "rows.h"
 

@@ -1,5 +1,6 @@
 /*
- * format.c: the formatter. Of a text that parses the tree stays what it is, and formatting the result changes nothing.
+ * format.c: the formatter. Of a text that parses the tree stays what it is, and formatting the
+ * result changes nothing.
  */
 #include "fuzz.h"
 #include "tokens.h"

@@ -1,6 +1,6 @@
 /*
- * functions.c: functions and casts on strings. The first byte chooses the function, the second is the size of the first string;
- * the second string is what is left.
+ * functions.c: functions and casts on strings. The first byte chooses the function, the second is
+ * the size of the first string; the second string is what is left.
  */
 #include "fuzz.h"
 #include "functions.h"
@@ -77,8 +77,8 @@ static void likes(struct strings *s)
 {
     bool matches = pipe_fn_like(s->b, s->a);
     if (s->a.size <= 8 && s->b.size <= 12)
-        FUZZ_CHECK(matches == like(s->b.data, s->b.data + s->b.size, s->a.data,
-                                   s->a.data + s->a.size));
+        FUZZ_CHECK(matches ==
+                   like(s->b.data, s->b.data + s->b.size, s->a.data, s->a.data + s->a.size));
 }
 
 static void regexes(struct strings *s)
@@ -96,8 +96,8 @@ static void regexes(struct strings *s)
     FUZZ_CHECK(pipe_fn_regexp_extract(regex, s->b, 0, &out) == matches);
     for (unsigned group = 0; group <= pipe_regex_groups(regex); group++)
         if (pipe_fn_regexp_extract(regex, s->b, group, &out))
-            FUZZ_CHECK(out.size == 0 || (out.data >= s->b.data &&
-                                         out.data + out.size <= s->b.data + s->b.size));
+            FUZZ_CHECK(out.size == 0 ||
+                       (out.data >= s->b.data && out.data + out.size <= s->b.data + s->b.size));
     if (pipe_regex_check_replacement(regex, text, NULL))
         check_text(pipe_fn_regexp_replace(s->arena, regex, s->b, text));
     if (pipe_regex_check_replacement(regex, s->b, NULL))

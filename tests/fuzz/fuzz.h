@@ -1,6 +1,7 @@
 /*
- * fuzz.h: what the fuzz targets share. A target is one LLVMFuzzerTestOneInput; it must leave nothing allocated
- * and say what is wrong by FUZZ_CHECK. Inputs that choose something begin with the choice, as a byte or a few.
+ * fuzz.h: what the fuzz targets share. A target is one LLVMFuzzerTestOneInput; it must leave
+ * nothing allocated and say what is wrong by FUZZ_CHECK. Inputs that choose something begin with
+ * the choice, as a byte or a few.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -51,7 +52,8 @@ static inline uint8_t *fuzz_copy(const uint8_t *data, size_t size)
     return copy;
 }
 
-/* A path by which the bytes can be opened as a regular file, one at a time for each `slot` (0, 1). */
+/* A path by which the bytes can be opened as a regular file, one at a time for each `slot` (0, 1).
+ */
 static inline const char *fuzz_file(unsigned slot, const uint8_t *data, size_t size)
 {
     static int files[2];

@@ -78,11 +78,11 @@ $(BUILD)/runtime.a: $(RUNTIME)
 	@rm -f $@
 	ar rcs $@ $^
 
-# The decoders of a contract with every type, as pipec generates them; its main() gives way to the fuzzer's.
+# The decoders of a contract with every type, as pipec generates them, without their main().
 $(BUILD)/sample/sample.c: tests/fuzz/sample.pipe $(wildcard tests/fuzz/contracts/*) build/pipec
 	build/pipec $< --out $(BUILD)
-	sed 's/^int main(/int sample_main(/' $@ >$@.renamed
-	mv $@.renamed $@
+	sed '/^int main(/,/^}/d' $@ >$@.part
+	mv $@.part $@
 
 # Every keyword, operator and unit as a token of its own.
 $(BUILD)/keywords.dict: compiler/keywords.def compiler/functions.def tests/fuzz/fuzz.mk

@@ -1,6 +1,7 @@
 /*
- * inputs.c: files of lines and of CSV. The first byte chooses (bits 0 and 1: jsonl, text, csv, csv with a header), the second
- * says how it is read, the third limits a record (0: 1024); behind them is the file.
+ * inputs.c: files of lines and of CSV. The first byte chooses (bits 0 and 1: jsonl, text, csv, csv
+ * with a header), the second says how it is read, the third limits a record (0: 1024); behind them
+ * is the file.
  */
 #include "reading.h"
 

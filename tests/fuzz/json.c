@@ -1,6 +1,6 @@
 /*
- * json.c: a JSON object as a row of every type, and as any JSON text. The first byte chooses the row type, or 2: json_value
- * of the text behind the first line, by the path that is the first line.
+ * json.c: a JSON object as a row of every type, and as any JSON text. The first byte chooses the
+ * row type, or 2: json_value of the text behind the first line, by the path that is the first line.
  */
 #include "rows.h"
 

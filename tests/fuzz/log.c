@@ -1,6 +1,7 @@
 /*
- * log.c: the embedded log over damaged values: chunks of records under their keys, read from any offset. The input: how many
- * chunks and where reading begins, then for each the gap before it, its size and its bytes.
+ * log.c: the embedded log over damaged values: chunks of records under their keys, read from any
+ * offset. The input: how many chunks and where reading begins, then for each the gap before it, its
+ * size and its bytes.
  */
 #include "fuzz.h"
 #include <ftw.h>
@@ -49,8 +50,8 @@ static void put_raw(int64_t base, const uint8_t *value, size_t size, bool remove
     if (remove)
         rocksdb_delete(opened->db, opened->unlogged, (char *)key, sizeof key, &error);
     else
-        rocksdb_put(opened->db, opened->unlogged, (char *)key, sizeof key, (const char *)value, size,
-                    &error);
+        rocksdb_put(opened->db, opened->unlogged, (char *)key, sizeof key, (const char *)value,
+                    size, &error);
     FUZZ_CHECK(error == NULL);
 }
 

@@ -1,6 +1,6 @@
 /*
- * program.c: a whole .pipe file: parsed, resolved, checked, planned, explained in every format, and compiled to C.
- * The input is the program; schema files it names are read from the tree.
+ * program.c: a whole .pipe file: parsed, resolved, checked, planned, explained in every format, and
+ * compiled to C. The input is the program; schema files it names are read from the tree.
  */
 #include "fuzz.h"
 #include "tokens.h"

@@ -1,4 +1,5 @@
-/* reading.h: an input file read to its end in batches of a given size, as text; and from a position, the rest of that text. */
+/* reading.h: an input file read to its end in batches of a given size, as text; and from a
+ * position, the rest of that text. */
 #ifndef FUZZ_READING_H
 #define FUZZ_READING_H
 
@@ -81,7 +82,8 @@ static inline void check_same(const struct pipe_buf *all, size_t from, const str
                (rest->size == 0 || memcmp(all->data + from, rest->data, rest->size) == 0));
 }
 
-/* One by one, in batches of any size and pieces of any size, and from where it was left: always the same. */
+/* One by one, in batches of any size and pieces of any size, and from where it was left: always the
+ * same. */
 static inline void check_input(const struct pipe_input_config *config, uint8_t choice)
 {
     read_at_once = SIZE_MAX;

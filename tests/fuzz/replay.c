@@ -1,4 +1,5 @@
-/* replay.c: stands in for clang's fuzzer where there is none: runs every file, and every file in every directory, once. */
+/* replay.c: stands in for clang's fuzzer where there is none: runs every file, and every file in
+ * every directory, once. */
 #include "fuzz.h"
 #include <ftw.h>
 

@@ -1,4 +1,5 @@
-/* rows.h: what must hold of any row that was read, from whatever it came: it comes back from every encoding. */
+/* rows.h: what must hold of any row that was read, from whatever it came: it comes back from every
+ * encoding. */
 #ifndef FUZZ_ROWS_H
 #define FUZZ_ROWS_H
 
@@ -18,7 +19,8 @@ static inline void check_error(const struct pipe_error *error)
     FUZZ_CHECK(pipe_utf8_check(error->field, strlen(error->field)));
 }
 
-/* A column of JSON text is written as a string and read as any value: only its other columns come back. */
+/* A column of JSON text is written as a string and read as any value: only its other columns come
+ * back. */
 static inline void take_json_columns(const struct pipe_row_type *type, const void *row, void *other)
 {
     for (uint32_t i = 0; i < type->column_count; i++) {

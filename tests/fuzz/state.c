@@ -1,6 +1,7 @@
 /*
- * state.c: what the state store may give back, damaged: entries of dedup, windows and sessions, partials of an exchange,
- * rows, keys, accumulators. The first byte chooses; entries are: size of the key, size of the value (2 bytes), both.
+ * state.c: what the state store may give back, damaged: entries of dedup, windows and sessions,
+ * partials of an exchange, rows, keys, accumulators. The first byte chooses; entries are: size of
+ * the key, size of the value (2 bytes), both.
  */
 #include "rows.h"
 #include "state.h"
@@ -149,7 +150,8 @@ static void merge_partials(struct pipe_state_def def, const uint8_t *at, const u
     pipe_arena_free(&task.arena);
 }
 
-/* The text and the keys of maps in it are not checked again: writing them must be safe, not more. */
+/* The text and the keys of maps in it are not checked again: writing them must be safe, not more.
+ */
 static void write_row(const struct pipe_row_type *type, const void *row, struct pipe_arena *arena)
 {
     struct pipe_buf text = {0};

@@ -1,6 +1,7 @@
 /*
- * tokens.h: a mutator of .pipe texts by token: random bytes seldom get beyond the lexer. It copies, drops, moves and replaces
- * runs of tokens (a token, a clause, a statement), and takes them from another input in a crossover.
+ * tokens.h: a mutator of .pipe texts by token: random bytes seldom get beyond the lexer. It copies,
+ * drops, moves and replaces runs of tokens (a token, a clause, a statement), and takes them from
+ * another input in a crossover.
  */
 #ifndef FUZZ_TOKENS_H
 #define FUZZ_TOKENS_H
@@ -100,7 +101,8 @@ static size_t splice(uint8_t *text, size_t size, size_t max_size, const uint8_t 
                      size_t from_size, unsigned *state)
 {
     static struct run tokens[TOKENS_MAX], others[TOKENS_MAX];
-    size_t count = find_tokens(text, size, tokens), other_count = find_tokens(from, from_size, others);
+    size_t count = find_tokens(text, size, tokens),
+           other_count = find_tokens(from, from_size, others);
     if (count == 0 || other_count == 0)
         return 0;
     struct run taken = choose_run(from, others, other_count, state);

@@ -1,5 +1,6 @@
 /*
- * writer_schema.c: the schema of an unknown writer, up to a NUL, then a value that it may have written.
+ * writer_schema.c: the schema of an unknown writer, up to a NUL, then a value that it may have
+ * written.
  */
 #include "fuzz.h"
 #include "avro_writer_schema.h"

@@ -1,4 +1,5 @@
 """The aggregates: each is a function of all the values that went in."""
+
 import fractions
 import math
 
@@ -8,6 +9,7 @@ from values import Approx, Failed, Type
 
 class Aggregate:
     """`take` gives what one row adds (None: nothing), `finish` the result of all that was taken."""
+
     def __init__(self, node):
         self.name, self.function = node["name"], node["function"]
         self.arg = expressions.build(node["arg"]) if "arg" in node else None
@@ -27,7 +29,11 @@ class Aggregate:
             return (position(context), value)
         if self.by is not None:
             key = self.by(row, context)
-            return None if key is None else (expressions.order_key(key, self.by_type), position(context), value)
+            return (
+                None
+                if key is None
+                else (expressions.order_key(key, self.by_type), position(context), value)
+            )
         return value
 
     def finish(self, taken):
@@ -50,13 +56,13 @@ class Aggregate:
         if self.arg_type.kind in ("float32", "float64"):
             return finite(self.exact_sum(taken))
         total = sum(taken)
-        bound = 10 ** 38 if self.arg_type.kind == "decimal" else 1 << 63
+        bound = 10**38 if self.arg_type.kind == "decimal" else 1 << 63
         if not (-bound < total < bound or self.arg_type.kind != "decimal" and total == -bound):
             raise Failed("a sum out of range")
         return total
 
     def finish_avg(self, taken):
-        return finite(self.exact_sum(taken) / len(taken) / 10 ** self.arg_type.scale)
+        return finite(self.exact_sum(taken) / len(taken) / 10**self.arg_type.scale)
 
     def finish_min(self, taken):
         return clean(min(taken, key=lambda value: expressions.order_key(value, self.arg_type)))
@@ -72,18 +78,23 @@ class Aggregate:
 
     def finish_min_by(self, taken):
         least = min(key for key, _, _ in taken)
-        return min(((place, value) for key, place, value in taken if key == least), key=lambda pair: pair[0])[1]
+        return min(
+            ((place, value) for key, place, value in taken if key == least),
+            key=lambda pair: pair[0],
+        )[1]
 
     def finish_max_by(self, taken):
         most = max(key for key, _, _ in taken)
-        return min(((place, value) for key, place, value in taken if key == most), key=lambda pair: pair[0])[1]
+        return min(
+            ((place, value) for key, place, value in taken if key == most), key=lambda pair: pair[0]
+        )[1]
 
     def finish_approx_quantile(self, taken):
         """Within 1 % of a value next to the rank."""
-        scale = 10 ** self.arg_type.scale
+        scale = 10**self.arg_type.scale
         ordered = sorted(value / scale for value in taken)
         rank = self.quantile * (len(ordered) - 1)
-        near = ordered[max(math.floor(rank) - 1, 0):math.ceil(rank) + 2]
+        near = ordered[max(math.floor(rank) - 1, 0) : math.ceil(rank) + 2]
         edges = [value * factor for value in near for factor in (0.9899, 1.0101)]
         return Approx(min(edges), max(edges))
 

@@ -1,10 +1,10 @@
-"""One case: a directory with generated.pipe, paths.json, contracts/ and in/; built, run in several ways and compared."""
+"""A case, a directory with generated.pipe, paths.json, contracts/, in/: built, run, compared."""
+
 import json
 import os
 import random
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import compare
@@ -19,11 +19,20 @@ class Broken(Exception):
 
 
 def call(command, cwd, **options):
-    result = subprocess.run([str(part) for part in command], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            timeout=120, **options)
+    result = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        **options,
+    )
     if result.returncode != 0:
         text = (result.stdout + result.stderr).decode(errors="replace")
-        raise Broken(f"{Path(str(command[0])).name} {' '.join(map(str, command[1:]))}: exit {result.returncode}\n{text[-3000:]}")
+        raise Broken(
+            f"{Path(str(command[0])).name} {' '.join(map(str, command[1:]))}: "
+            f"exit {result.returncode}\n{text[-3000:]}"
+        )
     return result.stdout.decode()
 
 
@@ -36,14 +45,20 @@ class Case:
     def compile(self):
         pipec = self.build / "pipec"
         environment = {**os.environ, "CFLAGS": "-O0 -U_FORTIFY_SOURCE"}
-        call([pipec, "build", "generated.pipe", "--out", "c", "-o", "program"], self.directory, env=environment)
-        self.plan = json.loads(call([pipec, "--explain", "--format", "json", "generated.pipe"], self.directory))
+        call(
+            [pipec, "build", "generated.pipe", "--out", "c", "-o", "program"],
+            self.directory,
+            env=environment,
+        )
+        self.plan = json.loads(
+            call([pipec, "--explain", "--format", "json", "generated.pipe"], self.directory)
+        )
         self.program = self.directory / "program"
         self.sources = {node["name"] for node in self.plan["nodes"] if node["node"] == "source"}
 
     def compute(self):
         here = os.getcwd()
-        os.chdir(self.directory)                # paths of files are columns of rejects
+        os.chdir(self.directory)  # paths of files are columns of rejects
         try:
             sources = {name: path for name, path in self.paths.items() if name in self.sources}
             self.model = Model(self.plan, inputs.load(self.plan, sources)).run()
@@ -62,15 +77,24 @@ class Case:
         return directory
 
     def command(self, *more):
-        paths = [part for name, path in self.paths.items() if name in self.sources for part in ("--path", f"{name}={path}")]
+        paths = [
+            part
+            for name, path in self.paths.items()
+            if name in self.sources
+            for part in ("--path", f"{name}={path}")
+        ]
         return [self.program, "run", "--embedded", "run", "--progress", "never", *paths, *more]
 
     def run(self, name, *more, kills=None):
         """Runs to the end, killed on the way at the moments that `kills` draws."""
         directory = self.run_directory(name)
         for _ in range(kills.randrange(1, 5) if kills else 0):
-            process = subprocess.Popen([str(part) for part in self.command(*more)], cwd=directory, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [str(part) for part in self.command(*more)],
+                cwd=directory,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             try:
                 process.wait(timeout=kills.uniform(0.005, 0.15))
             except subprocess.TimeoutExpired:
@@ -104,7 +128,9 @@ class Case:
 
 def groups_of(plan, name):
     """The group columns of the window that a stream sends rows of."""
-    inputs_of = {node["name"]: node.get("inputs", []) for node in plan["nodes"] if node["node"] == "stream"}
+    inputs_of = {
+        node["name"]: node.get("inputs", []) for node in plan["nodes"] if node["node"] == "stream"
+    }
     groups = {node["stream"]: node["group"] for node in plan["nodes"] if node["node"] == "window"}
     while name not in groups and inputs_of.get(name):
         name = inputs_of[name][0]

@@ -3,15 +3,16 @@
 
 compare.py PLAN.json PROGRAM DIRECTORY [SOURCE=FILES …]
 """
+
 import collections
 import json
 import re
-import struct
 import sys
 from pathlib import Path
 
 import fastavro
 
+sys.dont_write_bytecode = True
 import inputs
 import values
 from model import Model
@@ -22,16 +23,30 @@ class Difference(Exception):
 
 
 # ---- What the model expects: (key, partition, cells) ----
-# cells: the row as a tuple of JSON texts or Approx objects, so that single columns can be compared otherwise.
+# cells: the row as a tuple of JSON texts or Approx objects, so that single columns can be
+# compared otherwise.
+
 
 def cells_of(columns, row):
-    return tuple(row[c.name] if isinstance(row[c.name], values.Approx) else values.json_text(row[c.name], c.type)
-                 for c in columns)
+    return tuple(
+        (
+            row[c.name]
+            if isinstance(row[c.name], values.Approx)
+            else values.json_text(row[c.name], c.type)
+        )
+        for c in columns
+    )
 
 
 def expected_rows(sink):
-    return [(output.key, output.partition, None if output.row is None else cells_of(sink.columns, output.row))
-            for output in sink.outputs]
+    return [
+        (
+            output.key,
+            output.partition,
+            None if output.row is None else cells_of(sink.columns, output.row),
+        )
+        for output in sink.outputs
+    ]
 
 
 # ---- What the run left ----
@@ -40,7 +55,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\[\]{}"]+')
 
 
 def split_json(text):
-    """The texts of the values of one flat look at an object: {"a":1,"b":[…]} → ["1", "[…]"]; names apart."""
+    """The names of an object and the texts of its values: {"a":1,"b":[…]} → (a, b), (1, […])."""
     names, cells, at = [], [], 1
     if text == "{}":
         return (), ()
@@ -74,15 +89,27 @@ def actual_topic(sink, program, directory):
         cells = None
         if value is not None:
             cells = value if sink.format == "avro" else cells_of_json(sink, value.decode())
-        rows.append((None if key is None else key.decode("latin-1" if sink.source_key else "utf-8"), partition, cells))
+        rows.append(
+            (
+                None if key is None else key.decode("latin-1" if sink.source_key else "utf-8"),
+                partition,
+                cells,
+            )
+        )
     return rows
 
 
 def actual_file(sink, directory, paths):
-    path = paths[sink.name] if sink.kind == "file" else Path(directory) / "tables" / f"{sink.name}.jsonl"
+    path = (
+        paths[sink.name]
+        if sink.kind == "file"
+        else Path(directory) / "tables" / f"{sink.name}.jsonl"
+    )
     if sink.format == "csv" and sink.kind == "file":
         lines = [line for line, _ in inputs.decode.split_csv(Path(path).read_bytes())]
-        header = ",".join(values.csv_row([c], {c.name: c.name}) if False else c.name for c in sink.columns)
+        header = ",".join(
+            values.csv_row([c], {c.name: c.name}) if False else c.name for c in sink.columns
+        )
         if lines[:1] != [header.encode()]:
             raise Difference(f"{sink.name}: the header is {lines[:1]}")
         return [(None, None, line.decode()) for line in lines[1:]]
@@ -103,7 +130,10 @@ def actual_container(sink, path):
         for row in fastavro.block_reader(file):
             for _ in range(row.num_records):
                 record = fastavro.schemaless_reader(row.bytes_, plain)
-                got = {c.name: inputs.decode.from_avro(record[c.name], c.type, c.nullable) for c in columns}
+                got = {
+                    c.name: inputs.decode.from_avro(record[c.name], c.type, c.nullable)
+                    for c in columns
+                }
                 rows.append((None, None, cells_of(columns, got)))
     return rows
 
@@ -119,6 +149,7 @@ def avro_cells(sink, row):
 
 
 # ---- The comparison ----
+
 
 def loose_columns(sink, model):
     """Columns that are not compared byte for byte: index → how."""
@@ -148,7 +179,11 @@ def masked(rows, loose):
 def last_revisions(sink, rows):
     """Of each window the row of the greatest revision, without it; revisions must differ."""
     at = [c.name for c in sink.columns].index("revision")
-    identity = [i for i, c in enumerate(sink.columns) if c.name in ("window_start", "window_end") or c.name in sink.identity]
+    identity = [
+        i
+        for i, c in enumerate(sink.columns)
+        if c.name in ("window_start", "window_end") or c.name in sink.identity
+    ]
     last, seen = {}, set()
     for key, partition, cells in rows:
         one = tuple(cells[i] for i in identity)
@@ -163,14 +198,19 @@ def last_revisions(sink, rows):
 
 def compare_revisions(sink, expected, actual):
     actual, at = last_revisions(sink, actual)
-    if all(cells[at] == "null" for _, _, cells in expected):      # behind an exchange they count partials
-        drop = lambda rows: [(k, p, c[:at] + c[at + 1:]) for k, p, c in rows]
+    if all(
+        cells[at] == "null" for _, _, cells in expected
+    ):  # behind an exchange they count partials
+        drop = lambda rows: [(k, p, c[:at] + c[at + 1 :]) for k, p, c in rows]
         return drop(expected), drop(actual)
     return expected, actual
 
 
 def without(rows, approx):
-    return [(key, partition, tuple(cell for i, cell in enumerate(cells) if i not in approx)) for key, partition, cells in rows]
+    return [
+        (key, partition, tuple(cell for i, cell in enumerate(cells) if i not in approx))
+        for key, partition, cells in rows
+    ]
 
 
 def compare_approx(sink, expected, actual, approx):
@@ -181,7 +221,10 @@ def compare_approx(sink, expected, actual, approx):
         found = groups[rest].pop(0) if groups[rest] else None
         for i in approx if found else []:
             if isinstance(row[2][i], values.Approx) and not row[2][i].holds(float(found[2][i])):
-                raise Difference(f"{sink.name}: {sink.columns[i].name} is {found[2][i]}, not in {row[2][i]}: {found}")
+                raise Difference(
+                    f"{sink.name}: {sink.columns[i].name} is {found[2][i]}, "
+                    f"not in {row[2][i]}: {found}"
+                )
     return without(expected, approx), without(actual, approx)
 
 
@@ -189,9 +232,13 @@ def compare_multisets(sink, expected, actual):
     expected, actual = collections.Counter(expected), collections.Counter(actual)
     missing, extra = expected - actual, actual - expected
     if missing or extra:
-        show = lambda rows: "".join(f"\n    {count} × {row}" for row, count in list(sorted(rows.items(), key=repr))[:5])
-        raise Difference(f"{sink.name}: {sum(missing.values())} missing, {sum(extra.values())} unexpected of "
-                         f"{sum(expected.values())}\n  missing:{show(missing)}\n  unexpected:{show(extra)}")
+        show = lambda rows: "".join(
+            f"\n    {count} × {row}" for row, count in list(sorted(rows.items(), key=repr))[:5]
+        )
+        raise Difference(
+            f"{sink.name}: {sum(missing.values())} missing, {sum(extra.values())} unexpected of "
+            f"{sum(expected.values())}\n  missing:{show(missing)}\n  unexpected:{show(extra)}"
+        )
 
 
 def compare_sink(model, sink, program, directory, paths):
@@ -213,7 +260,13 @@ def compare_sink(model, sink, program, directory, paths):
         expected, actual = masked(expected, loose), masked(actual, loose)
         if "revision" in loose.values():
             expected, actual = compare_revisions(sink, expected, actual)
-        approx = {i for _, _, cells in expected if cells for i, cell in enumerate(cells) if isinstance(cell, values.Approx)}
+        approx = {
+            i
+            for _, _, cells in expected
+            if cells
+            for i, cell in enumerate(cells)
+            if isinstance(cell, values.Approx)
+        }
         if approx:
             expected, actual = compare_approx(sink, expected, actual, approx)
     compare_multisets(sink, expected, actual)
@@ -223,8 +276,11 @@ def compare_sink(model, sink, program, directory, paths):
 def compare(plan, program, directory, source_paths, sink_paths):
     """Raises Difference; else the number of rows of each sink."""
     model = Model(plan, inputs.load(plan, source_paths, program, directory)).run()
-    return {sink.name: compare_sink(model, sink, program, directory, sink_paths) for sink in model.sinks.values()
-            if sink.kind != "stdout"}
+    return {
+        sink.name: compare_sink(model, sink, program, directory, sink_paths)
+        for sink in model.sinks.values()
+        if sink.kind != "stdout"
+    }
 
 
 def main():
@@ -232,8 +288,13 @@ def main():
     paths = dict(argument.split("=", 1) for argument in sys.argv[4:])
     sources = {node["name"] for node in plan["nodes"] if node["node"] == "source"}
     try:
-        rows = compare(plan, sys.argv[2], sys.argv[3], {n: p for n, p in paths.items() if n in sources},
-                       {n: p for n, p in paths.items() if n not in sources})
+        rows = compare(
+            plan,
+            sys.argv[2],
+            sys.argv[3],
+            {n: p for n, p in paths.items() if n in sources},
+            {n: p for n, p in paths.items() if n not in sources},
+        )
     except Difference as difference:
         print(difference)
         return 1

@@ -1,8 +1,8 @@
-"""Records to rows: Avro by fastavro with schema resolution, JSON, CSV, text, bytes (grammar.md section 4)."""
+"""Records to rows: Avro by fastavro with schema resolution, JSON, CSV, text (grammar.md, 4)."""
+
 import base64
 import binascii
 import copy
-import fractions
 import io
 import json
 import math
@@ -12,7 +12,7 @@ import struct
 import fastavro
 
 import functions as fn
-from values import UNITS_US, Failed, Type, float32, symbol
+from values import UNITS_US, Failed, float32, symbol
 
 
 class Refused(Exception):
@@ -23,15 +23,20 @@ class Refused(Exception):
 
 # ---- Avro ----
 
+
 def without_logical_types(schema):
     if isinstance(schema, dict):
-        return {key: without_logical_types(value) if key != "default" else value for key, value in schema.items()
-                if key not in ("logicalType", "precision", "scale")}
+        return {
+            key: without_logical_types(value) if key != "default" else value
+            for key, value in schema.items()
+            if key not in ("logicalType", "precision", "scale")
+        }
     return [without_logical_types(s) for s in schema] if isinstance(schema, list) else schema
 
 
 class Walker:
     """Whether bytes are a value of the schema, to the last one: fastavro trusts lengths."""
+
     def __init__(self, data):
         self.data, self.at, self.names = data, 0, {}
 
@@ -39,13 +44,13 @@ class Walker:
         if size < 0 or self.at + size > len(self.data):
             raise Failed("the bytes end too early")
         self.at += size
-        return self.data[self.at - size:self.at]
+        return self.data[self.at - size : self.at]
 
     def long(self, bits=64):
         value = shift = 0
         while True:
             byte = self.take(1)[0]
-            value |= (byte & 0x7f) << shift
+            value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
@@ -86,6 +91,7 @@ class Walker:
                 raise Failed("a key is there twice")
             seen.add(name)
             self.value(values)
+
         self.blocks(entry)
 
     def value(self, schema):
@@ -114,7 +120,11 @@ class Walker:
         elif base in ("int", "long"):
             self.long(32 if base == "int" else 64)
         elif base in ("float", "double"):
-            if not math.isfinite(struct.unpack("<f" if base == "float" else "<d", self.take(4 if base == "float" else 8))[0]):
+            if not math.isfinite(
+                struct.unpack(
+                    "<f" if base == "float" else "<d", self.take(4 if base == "float" else 8)
+                )[0]
+            ):
                 raise Failed("not finite")
         elif base == "enum":
             if not 0 <= self.long(32) < len(schema["symbols"]):
@@ -131,7 +141,9 @@ class Walker:
 
 
 class Contract:
-    """The versions of a contract; each record is read by its writer's and resolved to the newest."""
+    """The versions of a contract; each record is read by its writer's,
+    and resolved to the newest."""
+
     def __init__(self, node):
         self.versions = node["versions"]
         self.reader = self.parsed(self.versions[0]["definition"])
@@ -183,7 +195,10 @@ def from_avro(value, kind, nullable=False):
     if name == "array":
         return [from_avro(item, kind.element.type, kind.element.nullable) for item in value]
     if name == "map":
-        return [(key, from_avro(item, kind.element.type, kind.element.nullable)) for key, item in value.items()]
+        return [
+            (key, from_avro(item, kind.element.type, kind.element.nullable))
+            for key, item in value.items()
+        ]
     if name == "decimal":
         data = value if isinstance(value, bytes) else value.encode("latin-1")
         if not data:
@@ -201,6 +216,7 @@ def from_avro(value, kind, nullable=False):
 
 
 # ---- JSON and CSV ----
+
 
 class Number(str):
     pass
@@ -232,7 +248,7 @@ def base64_bytes(text, kind):
 
 
 def from_text(text, kind, number=False, plus=False):
-    """A scalar from its text; number: it was a JSON number, not a string. plus: integers may have one (CSV)."""
+    """A scalar from its text. number: it was a JSON number; plus: integers may have one (CSV)."""
     name = kind.kind
     if name in ("int32", "int64", "duration"):
         if not re.fullmatch(r"[+-]?[0-9]+" if plus else "-?[0-9]+", text, re.ASCII):
@@ -275,7 +291,10 @@ def from_default(value, kind, nullable):
     if kind.kind == "array":
         return [from_default(item, kind.element.type, kind.element.nullable) for item in value]
     if kind.kind == "map":
-        return [(key, from_default(item, kind.element.type, kind.element.nullable)) for key, item in value.items()]
+        return [
+            (key, from_default(item, kind.element.type, kind.element.nullable))
+            for key, item in value.items()
+        ]
     return from_avro(value, kind, nullable)
 
 
@@ -283,8 +302,15 @@ def record_schema(schema):
     """The record in a field's schema, or None."""
     for branch in schema if isinstance(schema, list) else [schema]:
         if isinstance(branch, dict):
-            return branch if branch.get("type") == "record" else record_schema(branch["type"]) \
-                if isinstance(branch.get("type"), (dict, list)) else None
+            return (
+                branch
+                if branch.get("type") == "record"
+                else (
+                    record_schema(branch["type"])
+                    if isinstance(branch.get("type"), (dict, list))
+                    else None
+                )
+            )
     return None
 
 
@@ -304,7 +330,10 @@ def from_json(value, kind, nullable, schema=None):
     if kind.kind == "map":
         if not isinstance(value, dict):
             raise Failed("no object")
-        return [(key, from_json(item, kind.element.type, kind.element.nullable)) for key, item in value.items()]
+        return [
+            (key, from_json(item, kind.element.type, kind.element.nullable))
+            for key, item in value.items()
+        ]
     if isinstance(value, bool):
         return value if kind.kind == "bool" else fail("a bool")
     if not isinstance(value, str) or kind.kind == "bool":
@@ -320,15 +349,26 @@ def row_from_json(value, columns, schema):
     if not isinstance(value, dict):
         raise Failed("no object")
     fields = fields_by_name(schema)
-    return {c.name: from_json(value[c.name], c.type, c.nullable, fields.get(c.name, {}).get("type"))
-            if c.name in value else default_value(c, fields.get(c.name)) for c in columns}
+    return {
+        c.name: (
+            from_json(value[c.name], c.type, c.nullable, fields.get(c.name, {}).get("type"))
+            if c.name in value
+            else default_value(c, fields.get(c.name))
+        )
+        for c in columns
+    }
 
 
 def read_json(data, columns, schema):
     try:
         text = data.decode()
-        value = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=fail,
-                           object_pairs_hook=pairs_once)
+        value = json.loads(
+            text,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=fail,
+            object_pairs_hook=pairs_once,
+        )
         if text.strip(" \t\r\n")[:1] != "{":
             raise Failed("no object")
         return row_from_json(value, columns, schema)
@@ -363,7 +403,7 @@ def split_csv(data):
     while at < len(data):
         begin, fields, cause = at, [], None
         while True:
-            if data[at:at + 1] == b'"':
+            if data[at : at + 1] == b'"':
                 at, field, bad = quoted_field(data, at)
                 cause = cause or bad
                 fields.append((field, True))
@@ -373,12 +413,12 @@ def split_csv(data):
                     cause = cause or "a quote inside a field"
                 fields.append((match[0], False))
                 at = match.end()
-            if data[at:at + 1] == b",":
+            if data[at : at + 1] == b",":
                 at += 1
                 continue
             break
         end = at
-        at += 2 if data[at:at + 2] == b"\r\n" else 1
+        at += 2 if data[at : at + 2] == b"\r\n" else 1
         text = data[begin:end]
         try:
             fields = [(field.decode(), quoted) for field, quoted in fields]

@@ -1,4 +1,5 @@
 """The typed expression trees of a plan, as Python functions of (row, context)."""
+
 import hashlib
 import math
 import re
@@ -6,8 +7,14 @@ import re
 import functions as fn
 from values import Failed, Type, UNITS_US, float32, symbol
 
-ORDER = {"=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
-         ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
+ORDER = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
 TIMES = ("date", "timestamp_ms", "timestamp_us")
 
 
@@ -26,11 +33,12 @@ def order_key(value, kind):
 
 def compare(op, a, a_type, b, b_type):
     if a_type.kind == "decimal" or b_type.kind == "decimal":
-        a, b = a * 10 ** b_type.scale, b * 10 ** a_type.scale
+        a, b = a * 10**b_type.scale, b * 10**a_type.scale
     return ORDER[op](order_key(a, a_type), order_key(b, b_type))
 
 
 # ---- Arithmetic ----
+
 
 def truncated(a, b):
     quotient = abs(a) // abs(b)
@@ -51,8 +59,13 @@ def floats(op, a, b, single):
     if op in "/%" and b == 0:
         raise Failed("division by zero")
     try:
-        value = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b,
-                 "%": lambda: math.fmod(a, b)}[op]()
+        value = {
+            "+": lambda: a + b,
+            "-": lambda: a - b,
+            "*": lambda: a * b,
+            "/": lambda: a / b,
+            "%": lambda: math.fmod(a, b),
+        }[op]()
     except OverflowError as error:
         raise Failed(str(error)) from error
     return float32(value) if single else value
@@ -72,7 +85,9 @@ def arithmetic(op, kind, a, a_type, b, b_type):
         return truncated(a - b, unit) if a_type.kind != "date" else (a - b) * 86400000
     if kind.kind in UNITS_US:
         factor = 1000 // UNITS_US[kind.kind]
-        a, b = (a if a_type.kind in TIMES else a * factor), (b if b_type.kind in TIMES else b * factor)
+        a, b = (a if a_type.kind in TIMES else a * factor), (
+            b if b_type.kind in TIMES else b * factor
+        )
         for delta, its in ((a, a_type), (b, b_type)):
             if its.kind not in TIMES:
                 fn.in_range(delta, Type("int64"))
@@ -80,6 +95,7 @@ def arithmetic(op, kind, a, a_type, b, b_type):
 
 
 # ---- Nodes ----
+
 
 def literal(node):
     kind, value = type_of(node), node["value"]
@@ -110,12 +126,17 @@ def compile_column(node):
                 return None
             row = row[name]
         return row
+
     return nested
 
 
 def compile_kafka(node):
-    attribute = {"kafka_time": "kafka_time", "kafka_partition": "partition", "kafka_offset": "offset",
-                 "kafka_key": "key"}[node["path"][0]]
+    attribute = {
+        "kafka_time": "kafka_time",
+        "kafka_partition": "partition",
+        "kafka_offset": "offset",
+        "kafka_key": "key",
+    }[node["path"][0]]
     return lambda row, context: getattr(context.record, attribute)
 
 
@@ -130,6 +151,7 @@ def compile_logic(node):
         if b is stop:
             return stop
         return None if a is None or b is None else not stop
+
     return logic
 
 
@@ -147,6 +169,7 @@ def compile_binary(node):
         if op in ORDER:
             return compare(op, a, a_type, b, b_type)
         return arithmetic(op, kind, a, a_type, b, b_type)
+
     return binary
 
 
@@ -162,12 +185,12 @@ def compile_unary(node):
     def unary(row, context):
         value = inner(row, context)
         return None if value is None else act(value)
+
     return unary
 
 
 def compile_predicate(node):
     inner, negated, which = build(node["left"]), node.get("negated", False), node["kind"]
-    kind = type_of(node["left"])
     if which == "is_null":
         return lambda row, context: (inner(row, context) is None) != negated
     if which == "like":
@@ -179,6 +202,7 @@ def compile_predicate(node):
     def predicate(row, context):
         value = inner(row, context)
         return None if value is None else test(value) != negated
+
     return predicate
 
 
@@ -191,6 +215,7 @@ def compile_in(node):
         if value is None:
             return None
         return any(compare("=", value, kind, w(row, context), t) for w, t in wanted) != negated
+
     return contained
 
 
@@ -202,8 +227,11 @@ def compile_between(node):
         (value, kind), (low, low_type), (high, high_type) = [(p(row, context), t) for p, t in parts]
         if value is None or low is None or high is None:
             return None
-        inside = compare(">=", value, kind, low, low_type) and compare("<=", value, kind, high, high_type)
+        inside = compare(">=", value, kind, low, low_type) and compare(
+            "<=", value, kind, high, high_type
+        )
         return inside != negated
+
     return between
 
 
@@ -218,10 +246,15 @@ def compile_case(node):
         for when, kind, then in whens:
             test = when(row, context)
             if subject:
-                test = value is not None and test is not None and compare("=", value, subject_type, test, kind)
+                test = (
+                    value is not None
+                    and test is not None
+                    and compare("=", value, subject_type, test, kind)
+                )
             if test:
                 return then(row, context)
         return otherwise(row, context)
+
     return case
 
 
@@ -231,6 +264,7 @@ def compile_cast(node):
     def convert(row, context):
         value = inner(row, context)
         return None if value is None else fn.cast(value, source, kind)
+
     return convert
 
 
@@ -242,10 +276,12 @@ def compile_try(node):
             return left(row, context)
         except Failed:
             return right(row, context)
+
     return attempt
 
 
 # ---- Calls ----
+
 
 def call_coalesce(args, types, kind):
     def coalesce(row, context):
@@ -254,6 +290,7 @@ def call_coalesce(args, types, kind):
             if value is not None:
                 return value
         return None
+
     return coalesce
 
 
@@ -263,6 +300,7 @@ def call_nullif(args, types, kind):
         if a is not None and b is not None and compare("=", a, types[0], b, types[1]):
             return None
         return a
+
     return nullif
 
 
@@ -273,6 +311,7 @@ def extreme(better):
             if better(order_key(value, kind), order_key(best, kind)):
                 best = value
         return best
+
     return choose
 
 
@@ -282,17 +321,22 @@ def rounding(exact, of_float):
         if isinstance(value, float):
             return of_float(value)
         return exact(value, 10 ** types[0].scale)
+
     return apply
 
 
 def round_float(value):
-    if not math.isfinite(value) or abs(value) >= 2 ** 52:
+    if not math.isfinite(value) or abs(value) >= 2**52:
         return value
     return math.copysign(float(fn.half_away(fn.fractions.Fraction(value))), value)
 
 
 def keep_sign(function):
-    return lambda value: math.copysign(float(function(value)), value) if function(value) == 0 else float(function(value))
+    return lambda value: (
+        math.copysign(float(function(value)), value)
+        if function(value) == 0
+        else float(function(value))
+    )
 
 
 def absolute(values, types, kind):
@@ -316,8 +360,8 @@ PLAIN = {
     "ltrim": lambda v, t, k: v[0].lstrip(" "),
     "rtrim": lambda v, t, k: v[0].rstrip(" "),
     "substring": lambda v, t, k: fn.substring(*v),
-    "left": lambda v, t, k: v[0][:max(v[1], 0)],
-    "right": lambda v, t, k: v[0][max(len(v[0]) - max(v[1], 0), 0):],
+    "left": lambda v, t, k: v[0][: max(v[1], 0)],
+    "right": lambda v, t, k: v[0][max(len(v[0]) - max(v[1], 0), 0) :],
     "starts_with": lambda v, t, k: v[0].startswith(v[1]),
     "ends_with": lambda v, t, k: v[0].endswith(v[1]),
     "contains": lambda v, t, k: v[1] in v[0],
@@ -355,6 +399,7 @@ def compile_call(node):
     def call(row, context):
         values = [arg(row, context) for arg in args]
         return None if None in values else act(values, types, kind)
+
     return call
 
 
@@ -368,10 +413,24 @@ def compile_symbol(node):
     return lambda row, context: value
 
 
-COMPILERS = {"literal": compile_constant, "column": compile_column, "kafka": compile_kafka, "call": compile_call,
-             "unary": compile_unary, "binary": compile_binary, "is_null": compile_predicate, "between": compile_between,
-             "in": compile_in, "like": compile_predicate, "matches": compile_predicate, "case": compile_case,
-             "cast": compile_cast, "try": compile_try, "convert": compile_cast, "symbol": compile_symbol}
+COMPILERS = {
+    "literal": compile_constant,
+    "column": compile_column,
+    "kafka": compile_kafka,
+    "call": compile_call,
+    "unary": compile_unary,
+    "binary": compile_binary,
+    "is_null": compile_predicate,
+    "between": compile_between,
+    "in": compile_in,
+    "like": compile_predicate,
+    "matches": compile_predicate,
+    "case": compile_case,
+    "cast": compile_cast,
+    "try": compile_try,
+    "convert": compile_cast,
+    "symbol": compile_symbol,
+}
 
 
 def build(node):

@@ -1,4 +1,5 @@
 """The functions and casts of the language (language.md section 4, grammar.md section 4)."""
+
 import datetime
 import fractions
 import hashlib
@@ -8,13 +9,25 @@ import math
 import os
 import re
 
-from values import (EPOCH, EPOCH_DAY, INFINITY, MS_MAX, MS_MIN, UNITS_US, Failed, Type, float32, plain_text, symbol)
+from values import (
+    EPOCH,
+    EPOCH_DAY,
+    INFINITY,
+    MS_MAX,
+    MS_MIN,
+    UNITS_US,
+    Failed,
+    float32,
+    plain_text,
+    symbol,
+)
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
 
 # ---- Ranges ----
+
 
 def in_range(value, kind):
     """The value, if the type holds it."""
@@ -24,7 +37,7 @@ def in_range(value, kind):
     if bits:
         good = -(1 << bits) <= value < 1 << bits
     elif name == "decimal":
-        good = abs(value) < 10 ** kind.precision
+        good = abs(value) < 10**kind.precision
     elif name == "float32":
         value = float32(value)
         good = math.isfinite(value)
@@ -54,21 +67,30 @@ def rescale(value, from_scale, to_scale):
 
 # ---- Time ----
 
+
 def read_instant(text, kind):
     """RFC 3339 with an offset."""
-    match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))", text,
-                         re.ASCII)
+    match = re.fullmatch(
+        r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)"
+        r"(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))",
+        text,
+        re.ASCII,
+    )
     if not match:
         raise Failed(f"{text!r} is no instant")
     try:
         moment = datetime.datetime(*(int(part) for part in match.groups()[:6]))
     except ValueError as error:
         raise Failed(str(error)) from error
-    us = (moment - EPOCH) // datetime.timedelta(microseconds=1) + int((match[7] or "0").ljust(9, "0")[:6])
+    us = (moment - EPOCH) // datetime.timedelta(microseconds=1) + int(
+        (match[7] or "0").ljust(9, "0")[:6]
+    )
     if match[8]:
         if int(match[9]) > 23 or int(match[10]) > 59:
             raise Failed(f"{text!r} has no good offset")
-        us -= (1 if match[8] == "+" else -1) * (int(match[9]) * 3600 + int(match[10]) * 60) * 1000000
+        us -= (
+            (1 if match[8] == "+" else -1) * (int(match[9]) * 3600 + int(match[10]) * 60) * 1000000
+        )
     return in_range(us // UNITS_US[kind.kind], kind)
 
 
@@ -90,8 +112,17 @@ def take(pattern, text, at):
 
 def parse_timestamp(text, form, kind):
     got, at, i = {}, 0, 0
-    patterns = {"Y": r"\d{4}", "m": r"\d\d", "d": r"\d\d", "H": r"\d\d", "M": r"\d\d", "S": r"\d\d", "f": r"\d{1,6}",
-                "b": "[A-Za-z]{3}", "z": r"[+-]\d\d:?\d\d|Z"}
+    patterns = {
+        "Y": r"\d{4}",
+        "m": r"\d\d",
+        "d": r"\d\d",
+        "H": r"\d\d",
+        "M": r"\d\d",
+        "S": r"\d\d",
+        "f": r"\d{1,6}",
+        "b": "[A-Za-z]{3}",
+        "z": r"[+-]\d\d:?\d\d|Z",
+    }
     while i < len(form):
         letter = form[i + 1] if form[i] == "%" and i + 1 < len(form) else None
         if letter in patterns:
@@ -102,7 +133,11 @@ def parse_timestamp(text, form, kind):
                 letter, value = "m", MONTHS.index(part.capitalize()) + 1
             elif letter == "z":
                 digits = part.replace(":", "")
-                value = 0 if part == "Z" else (1 if part[0] == "+" else -1) * (int(digits[1:3]) * 60 + int(digits[3:]))
+                value = (
+                    0
+                    if part == "Z"
+                    else (1 if part[0] == "+" else -1) * (int(digits[1:3]) * 60 + int(digits[3:]))
+                )
                 if part != "Z" and (int(digits[1:3]) > 23 or int(digits[3:]) > 59):
                     raise Failed("no good offset")
             else:
@@ -113,14 +148,21 @@ def parse_timestamp(text, form, kind):
             continue
         literal = "%" if letter == "%" else form[i]
         i += 2 if letter == "%" else 1
-        if text[at:at + 1] != literal:
+        if text[at : at + 1] != literal:
             raise Failed(f"{text!r} does not have the format")
         at += 1
     if at != len(text):
         raise Failed("text is left over")
     try:
-        moment = datetime.datetime(got.get("Y", 1970), got.get("m", 1), got.get("d", 1), got.get("H", 0), got.get("M", 0),
-                                   got.get("S", 0), got.get("f", 0))
+        moment = datetime.datetime(
+            got.get("Y", 1970),
+            got.get("m", 1),
+            got.get("d", 1),
+            got.get("H", 0),
+            got.get("M", 0),
+            got.get("S", 0),
+            got.get("f", 0),
+        )
     except ValueError as error:
         raise Failed(str(error)) from error
     us = (moment - EPOCH) // datetime.timedelta(microseconds=1) - got.get("z", 0) * 60000000
@@ -133,9 +175,22 @@ def moment_of(value, kind):
 
 def format_timestamp(value, form, kind):
     moment = moment_of(value, kind)
-    parts = {"Y": f"{moment.year:04}", "m": f"{moment.month:02}", "d": f"{moment.day:02}", "H": f"{moment.hour:02}",
-             "M": f"{moment.minute:02}", "S": f"{moment.second:02}", "b": MONTHS[moment.month - 1], "z": "+0000", "%": "%",
-             "f": f"{moment.microsecond // 1000:03}" if kind.kind == "timestamp_ms" else f"{moment.microsecond:06}"}
+    parts = {
+        "Y": f"{moment.year:04}",
+        "m": f"{moment.month:02}",
+        "d": f"{moment.day:02}",
+        "H": f"{moment.hour:02}",
+        "M": f"{moment.minute:02}",
+        "S": f"{moment.second:02}",
+        "b": MONTHS[moment.month - 1],
+        "z": "+0000",
+        "%": "%",
+        "f": (
+            f"{moment.microsecond // 1000:03}"
+            if kind.kind == "timestamp_ms"
+            else f"{moment.microsecond:06}"
+        ),
+    }
     return re.sub("%([YmdHMSbzf%])", lambda m: parts[m[1]], form)
 
 
@@ -145,9 +200,15 @@ def date_trunc(unit, value, kind):
         moment = datetime.datetime(day.year, day.month, day.day)
     else:
         moment = moment_of(value, kind)
-    zeros = {"year": ["month", "day", "hour", "minute", "second"], "month": ["day", "hour", "minute", "second"],
-             "week": ["hour", "minute", "second"], "day": ["hour", "minute", "second"], "hour": ["minute", "second"],
-             "minute": ["second"], "second": []}[unit]
+    zeros = {
+        "year": ["month", "day", "hour", "minute", "second"],
+        "month": ["day", "hour", "minute", "second"],
+        "week": ["hour", "minute", "second"],
+        "day": ["hour", "minute", "second"],
+        "hour": ["minute", "second"],
+        "minute": ["second"],
+        "second": [],
+    }[unit]
     if unit == "week":
         value_days = (moment.date() - EPOCH_DAY).days - moment.weekday()
         days = max(value_days, -719162)
@@ -160,13 +221,16 @@ def date_trunc(unit, value, kind):
 
 def date_part(unit, value, kind):
     if kind.kind == "date":
-        moment = datetime.datetime.combine(EPOCH_DAY + datetime.timedelta(days=value), datetime.time())
+        moment = datetime.datetime.combine(
+            EPOCH_DAY + datetime.timedelta(days=value), datetime.time()
+        )
     else:
         moment = moment_of(value, kind)
     return moment.isoweekday() if unit == "dow" else getattr(moment, unit)
 
 
 # ---- Strings ----
+
 
 def simple_case(text, method):
     """One code point to one."""
@@ -175,10 +239,10 @@ def simple_case(text, method):
 
 def substring(text, start, count=None):
     if count is None:
-        return text[max(start, 1) - 1:]
+        return text[max(start, 1) - 1 :]
     if count <= 0:
         return ""
-    return text[max(start, 1) - 1:max(start + count, 1) - 1]
+    return text[max(start, 1) - 1 : max(start + count, 1) - 1]
 
 
 def split_part(text, separator, n):
@@ -208,7 +272,7 @@ def regexp_replace(text, pattern, by):
         if match.end() == match.start() == behind:
             at += 1
             continue
-        out.append(text[last:match.start()])
+        out.append(text[last : match.start()])
         out.append(re.sub(r"\\(.)", lambda m: "\\" if m[1] == "\\" else match[int(m[1])] or "", by))
         last = behind = match.end()
         at = match.end() if match.end() > match.start() else match.end()
@@ -235,8 +299,13 @@ def first_of_each(pairs):
 
 def json_value(text, path):
     try:
-        value = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=no_constant,
-                           object_pairs_hook=first_of_each)
+        value = json.loads(
+            text,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=no_constant,
+            object_pairs_hook=first_of_each,
+        )
     except (ValueError, RecursionError):
         return None
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
@@ -253,20 +322,28 @@ def json_value(text, path):
 
 # ---- Hashes ----
 
+
 def rotate(x, n):
-    return (x << n | x >> 64 - n) & 0xffffffffffffffff
+    return (x << n | x >> 64 - n) & 0xFFFFFFFFFFFFFFFF
 
 
 def xxh64(data):
     """XXH64 with seed 0, as int64."""
-    p1, p2, p3, p4, p5 = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
-    mask, at = 0xffffffffffffffff, 0
+    p1, p2, p3, p4, p5 = (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
+    mask, at = 0xFFFFFFFFFFFFFFFF, 0
 
     def round_(lane, word):
         return rotate(lane + word * p2 & mask, 31) * p1 & mask
 
     def word(size):
-        return int.from_bytes(data[at:at + size], "little")
+        return int.from_bytes(data[at : at + size], "little")
+
     if len(data) >= 32:
         lanes = [p1 + p2 & mask, p2, 0, -p1 & mask]
         while at + 32 <= len(data):
@@ -299,10 +376,13 @@ def to_bytes(value):
 
 
 def keyed(text, name):
-    return hmac.new(os.environ["PIPE_SECRET_" + name.upper()].encode(), text.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        os.environ["PIPE_SECRET_" + name.upper()].encode(), text.encode(), hashlib.sha256
+    ).hexdigest()
 
 
 # ---- Casts ----
+
 
 def float_of_text(text, kind):
     if not re.fullmatch(r"\+?" + NUMBER if text[:1] == "+" else NUMBER, text):
@@ -323,8 +403,12 @@ def nearest_float32(exact):
         return guess
     ulp = math.ldexp(1.0, max(math.frexp(guess)[1] - 24, -149))
     candidates = [guess - ulp, guess, guess + ulp]
-    even = [c for c in candidates if abs(fractions.Fraction(c) - exact) ==
-            min(abs(fractions.Fraction(d) - exact) for d in candidates)]
+    even = [
+        c
+        for c in candidates
+        if abs(fractions.Fraction(c) - exact)
+        == min(abs(fractions.Fraction(d) - exact) for d in candidates)
+    ]
     return even[0] if len(even) == 1 else min(even, key=lambda c: int(c / ulp) % 2)
 
 
@@ -368,11 +452,15 @@ def from_number(value, source, kind):
     if kind.kind in ("float32", "float64"):
         if source.kind in ("float32", "float64"):
             return in_range(value, kind)
-        exact = fractions.Fraction(value, 10 ** source.scale)
+        exact = fractions.Fraction(value, 10**source.scale)
         return in_range(nearest_float32(exact) if kind.kind == "float32" else float(exact), kind)
-    exact = fractions.Fraction(value) if isinstance(value, float) else fractions.Fraction(value, 10 ** source.scale)
+    exact = (
+        fractions.Fraction(value)
+        if isinstance(value, float)
+        else fractions.Fraction(value, 10**source.scale)
+    )
     if kind.kind == "decimal":
-        return in_range(half_away(exact * 10 ** kind.scale), kind)
+        return in_range(half_away(exact * 10**kind.scale), kind)
     return in_range(half_away(exact), kind)
 
 

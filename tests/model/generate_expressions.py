@@ -4,17 +4,28 @@ Every function here returns (text, nullable). What may fail is fine: all streams
 """
 
 NUMBERS = ("int32", "int64", "float32", "float64")
-ORDERED = NUMBERS + ("decimal", "string", "date", "timestamp_ms", "timestamp_us", "uuid", "enum", "bool", "bytes")
+ORDERED = NUMBERS + (
+    "decimal",
+    "string",
+    "date",
+    "timestamp_ms",
+    "timestamp_us",
+    "uuid",
+    "enum",
+    "bool",
+    "bytes",
+)
 TEXTS = ["", "a", "b", "x.y.z", "12", "-7", "äö", "DE", " a ", "it''s", "a%_b", "7f"]
 PATTERNS = ["a+", "^[a-z]+$", "[0-9]{2}", "(x)\\.(y)", "b|z", "\\.", "^$", "[^a]"]
 LIKES = ["%a%", "_", "x%", "%", "", "%.%.%", "1_"]
 UNITS = ["second", "minute", "hour", "day", "week", "month", "year"]
 FORMATS = ["%Y-%m-%d", "%H:%M:%S", "%Y%m%d%H", "%d %b %Y %H:%M:%S %z", "%S.%f", "100%%"]
-ROW = 70                                                # columns of a line, roughly
+ROW = 70  # columns of a line, roughly
 
 
 class Kind:
     """A type as generated: name with parameters, and what it holds."""
+
     def __init__(self, name, **more):
         self.name = name
         self.base = name.split("(")[0]
@@ -24,14 +35,16 @@ class Kind:
         self.__dict__.update(more)
 
 
-INT32, INT64, FLOAT64, STRING, BOOL = (Kind(n) for n in ("int32", "int64", "float64", "string", "bool"))
+INT32, INT64, FLOAT64, STRING, BOOL = (
+    Kind(n) for n in ("int32", "int64", "float64", "string", "bool")
+)
 TIMESTAMP_MS, TIMESTAMP_US, DATE = (Kind(n) for n in ("timestamp_ms", "timestamp_us", "date"))
 
 
 class Field:
     def __init__(self, name, kind, nullable=False, opaque=False):
         self.name, self.kind, self.nullable = name, kind, nullable
-        self.opaque = opaque                            # only passed on: its value is approximate
+        self.opaque = opaque  # only passed on: its value is approximate
         self.default = None
 
 
@@ -48,7 +61,9 @@ class Expressions:
                 found.append((field.name, field.nullable, field.kind))
             for inner in field.kind.fields:
                 if inner.kind.base == base:
-                    found.append((f"{field.name}.{inner.name}", field.nullable or inner.nullable, inner.kind))
+                    found.append(
+                        (f"{field.name}.{inner.name}", field.nullable or inner.nullable, inner.kind)
+                    )
         return found
 
     def column(self, base):
@@ -69,7 +84,9 @@ class Expressions:
             return rng.choice(["0.5", "1", "2.25", "-3.5", "100", "0"])
         if base == "decimal":
             whole = str(rng.randrange(10 ** min(kind.precision - kind.scale, 3)))
-            return whole + ("." + "0" * (kind.scale - 1) + "5" if kind.scale and rng.random() < 0.5 else "")
+            return whole + (
+                "." + "0" * (kind.scale - 1) + "5" if kind.scale and rng.random() < 0.5 else ""
+            )
         if base == "bool":
             return rng.choice(["true", "false"])
         if base == "enum":
@@ -86,8 +103,15 @@ class Expressions:
 
     def of(self, base, depth):
         """An expression of a base type that has a type of its own, not only a literal."""
-        make = {"bool": self.boolean, "int64": self.int64, "int32": self.int32, "float64": self.float64,
-                "string": self.string, "timestamp_ms": self.instant, "timestamp_us": self.instant}[base]
+        make = {
+            "bool": self.boolean,
+            "int64": self.int64,
+            "int32": self.int32,
+            "float64": self.float64,
+            "string": self.string,
+            "timestamp_ms": self.instant,
+            "timestamp_us": self.instant,
+        }[base]
         return make(depth, base) if base.startswith("timestamp") else make(depth)
 
     def pick(self, depth, base, choices):
@@ -99,8 +123,20 @@ class Expressions:
         return self.rng.choice(choices)(depth - 1)
 
     def boolean(self, depth):
-        got = self.pick(depth, "bool", [self.comparison, self.comparison, self.null_test, self.membership, self.logic,
-                                        self.negation, self.string_test, self.between])
+        got = self.pick(
+            depth,
+            "bool",
+            [
+                self.comparison,
+                self.comparison,
+                self.null_test,
+                self.membership,
+                self.logic,
+                self.negation,
+                self.string_test,
+                self.between,
+            ],
+        )
         return got or self.null_test(0)
 
     def some_column(self):
@@ -136,7 +172,11 @@ class Expressions:
     def between(self, depth):
         base = self.rng.choice(["int64", "float64"])
         a = self.of(base, depth)
-        return f"{a[0]} {self.rng.choice(['', 'not '])}between {self.literal(Kind(base))} and {self.literal(Kind(base))}", a[1]
+        return (
+            f"{a[0]} {self.rng.choice(['', 'not '])}between "
+            f"{self.literal(Kind(base))} and {self.literal(Kind(base))}",
+            a[1],
+        )
 
     def logic(self, depth):
         a, b = self.boolean(depth), self.boolean(depth)
@@ -149,9 +189,12 @@ class Expressions:
     def string_test(self, depth):
         a = self.string(depth)
         rng = self.rng
-        tests = [f"{a[0]} {rng.choice(['', 'not '])}like {self.quoted(rng.choice(LIKES))}",
-                 f"{a[0]} {rng.choice(['', 'not '])}matches {self.quoted(rng.choice(PATTERNS))}",
-                 f"{rng.choice(['starts_with', 'ends_with', 'contains'])}({a[0]}, {self.quoted(rng.choice(TEXTS))})"]
+        tests = [
+            f"{a[0]} {rng.choice(['', 'not '])}like {self.quoted(rng.choice(LIKES))}",
+            f"{a[0]} {rng.choice(['', 'not '])}matches {self.quoted(rng.choice(PATTERNS))}",
+            f"{rng.choice(['starts_with', 'ends_with', 'contains'])}"
+            f"({a[0]}, {self.quoted(rng.choice(TEXTS))})",
+        ]
         return rng.choice(tests), a[1]
 
     def definite(self, depth):
@@ -165,29 +208,63 @@ class Expressions:
 
     def narrowed(self, depth):
         """A test of a column that may be null, where it is known not to be."""
-        nullable = [f for f in self.fields if f.nullable and f.kind.base in ORDERED and f.kind.base != "bytes"]
+        nullable = [
+            f
+            for f in self.fields
+            if f.nullable and f.kind.base in ORDERED and f.kind.base != "bytes"
+        ]
         if not nullable:
             return self.null_test(depth)[0]
         field = self.rng.choice(nullable)
-        operator = "=" if field.kind.base in ("bool", "enum") else self.rng.choice(["<", ">=", "<>"])
+        operator = (
+            "=" if field.kind.base in ("bool", "enum") else self.rng.choice(["<", ">=", "<>"])
+        )
         test = f"{field.name} {operator} {self.literal(field.kind)}"
         if self.rng.random() < 0.5:
             return f"{field.name} is not null and {test}"
-        return f"({field.name} is null or {test}) and {self.definite(depth - 1) if depth > 0 else 'true'}"
+        more = self.definite(depth - 1) if depth > 0 else "true"
+        return f"({field.name} is null or {test}) and {more}"
 
     def int64(self, depth):
-        choices = [self.arithmetic("int64"), self.arithmetic("int64"), self.length, self.casted("int64"), self.coalesced("int64"),
-                   self.case("int64"), self.extreme("int64"), self.hash, self.tried("int64"), self.nullif("int64"),
-                   self.octets, self.absolute("int64")]
+        choices = [
+            self.arithmetic("int64"),
+            self.arithmetic("int64"),
+            self.length,
+            self.casted("int64"),
+            self.coalesced("int64"),
+            self.case("int64"),
+            self.extreme("int64"),
+            self.hash,
+            self.tried("int64"),
+            self.nullif("int64"),
+            self.octets,
+            self.absolute("int64"),
+        ]
         return self.pick(depth, "int64", choices) or self.length(0)
 
     def int32(self, depth):
-        return self.pick(depth, "int32", [self.date_part, self.arithmetic("int32"), self.coalesced("int32"),
-                                          self.casted("int32"), self.absolute("int32")]) or self.casted("int32")(0)
+        return self.pick(
+            depth,
+            "int32",
+            [
+                self.date_part,
+                self.arithmetic("int32"),
+                self.coalesced("int32"),
+                self.casted("int32"),
+                self.absolute("int32"),
+            ],
+        ) or self.casted("int32")(0)
 
     def float64(self, depth):
-        choices = [self.arithmetic("float64"), self.casted("float64"), self.case("float64"), self.coalesced("float64"),
-                   self.rounded, self.tried("float64"), self.extreme("float64")]
+        choices = [
+            self.arithmetic("float64"),
+            self.casted("float64"),
+            self.case("float64"),
+            self.coalesced("float64"),
+            self.rounded,
+            self.tried("float64"),
+            self.extreme("float64"),
+        ]
         return self.pick(depth, "float64", choices) or self.casted("float64")(0)
 
     def arithmetic(self, base):
@@ -204,6 +281,7 @@ class Expressions:
             if self.rng.random() < 0.1:
                 return f"-({a[0]})", a[1]
             return f"({a[0]}) {operator} ({b[0]})", a[1] or b[1]
+
         return make
 
     def length(self, depth):
@@ -226,20 +304,35 @@ class Expressions:
         def make(depth):
             a = self.of(base, depth)
             return f"abs({a[0]})", a[1]
+
         return make
 
     def casted(self, to):
         def make(depth):
-            sources = {"int64": ["string", "int32", "float64", "decimal", "timestamp_ms"],
-                       "int32": ["string", "int64", "float64", "decimal"],
-                       "float64": ["string", "int64", "int32", "float32", "decimal"],
-                       "string": ["int64", "int32", "float64", "float32", "decimal", "bool", "date", "timestamp_ms",
-                                  "timestamp_us", "uuid", "enum"]}[to]
+            sources = {
+                "int64": ["string", "int32", "float64", "decimal", "timestamp_ms"],
+                "int32": ["string", "int64", "float64", "decimal"],
+                "float64": ["string", "int64", "int32", "float32", "decimal"],
+                "string": [
+                    "int64",
+                    "int32",
+                    "float64",
+                    "float32",
+                    "decimal",
+                    "bool",
+                    "date",
+                    "timestamp_ms",
+                    "timestamp_us",
+                    "uuid",
+                    "enum",
+                ],
+            }[to]
             found = [c for base in sources for c in self.columns(base)]
             if not found:
                 return f"cast(12 as {to})", False
             column = self.rng.choice(found)
             return f"cast({column[0]} as {to})", column[1]
+
         return make
 
     def coalesced(self, base):
@@ -248,18 +341,21 @@ class Expressions:
             if not a[1]:
                 return a
             return f"coalesce({a[0]}, {self.literal(Kind(base))})", False
+
         return make
 
     def nullif(self, base):
         def make(depth):
             a = self.of(base, depth)
             return f"nullif({a[0]}, {self.literal(Kind(base))})", True
+
         return make
 
     def tried(self, base):
         def make(depth):
             a = self.arithmetic(base)(depth)
             return f"try({a[0]}, {self.literal(Kind(base))})", a[1]
+
         return make
 
     def case(self, base):
@@ -269,12 +365,14 @@ class Expressions:
             if self.rng.random() < 0.3:
                 return f"case when {test} then {a[0]} end", True
             return f"case when {test} then {a[0]} else {b[0]} end", a[1] or b[1]
+
         return make
 
     def extreme(self, base):
         def make(depth):
             a, b = self.of(base, depth), self.of(base, depth)
             return f"{self.rng.choice(['greatest', 'least'])}({a[0]}, {b[0]})", a[1] or b[1]
+
         return make
 
     def rounded(self, depth):
@@ -295,13 +393,25 @@ class Expressions:
         column = self.column(base)
         if column is None:
             return f"cast('2026-01-01T00:00:00Z' as {base})", False
-        choices = [column[0], f"date_trunc('{self.rng.choice(UNITS)}', {column[0]})",
-                   f"{column[0]} {self.rng.choice('+-')} {self.rng.choice(['1s', '90m', '1d', '250ms'])}"]
+        choices = [
+            column[0],
+            f"date_trunc('{self.rng.choice(UNITS)}', {column[0]})",
+            f"{column[0]} {self.rng.choice('+-')} {self.rng.choice(['1s', '90m', '1d', '250ms'])}",
+        ]
         return self.rng.choice(choices), column[1]
 
     def string(self, depth):
-        choices = [self.string_call, self.string_call, self.joined, self.casted("string"), self.case("string"),
-                   self.coalesced("string"), self.formatted, self.parsed, self.nullif("string")]
+        choices = [
+            self.string_call,
+            self.string_call,
+            self.joined,
+            self.casted("string"),
+            self.case("string"),
+            self.coalesced("string"),
+            self.formatted,
+            self.parsed,
+            self.nullif("string"),
+        ]
         return self.pick(depth, "string", choices) or self.casted("string")(0)
 
     def joined(self, depth):
@@ -318,10 +428,16 @@ class Expressions:
 
     def parsed(self, depth):
         a, rng = self.string(depth), self.rng
-        calls = [(f"json_value({a[0]}, '{rng.choice(['a', 'a.b', 'a[0]', 'x[1].y', '[1]'])}')", True),
-                 (f"regexp_extract({a[0]}, '(x)\\.(y)', {rng.randrange(3)})", True),
-                 (f"regexp_replace({a[0]}, '{rng.choice(PATTERNS)}', '{rng.choice(['', '<>', '-'])}')", a[1]),
-                 (f"sha256({a[0]})", a[1])]
+        calls = [
+            (f"json_value({a[0]}, '{rng.choice(['a', 'a.b', 'a[0]', 'x[1].y', '[1]'])}')", True),
+            (f"regexp_extract({a[0]}, '(x)\\.(y)', {rng.randrange(3)})", True),
+            (
+                f"regexp_replace({a[0]}, '{rng.choice(PATTERNS)}', "
+                f"'{rng.choice(['', '<>', '-'])}')",
+                a[1],
+            ),
+            (f"sha256({a[0]})", a[1]),
+        ]
         maps = [c for c in self.columns("map") if c[2].element.base == "string"]
         if maps:
             calls.append((f"get({maps[0][0]}, 'a')", True))
@@ -330,17 +446,22 @@ class Expressions:
     def string_call(self, depth):
         a, rng = self.string(depth), self.rng
         n = rng.choice(["0", "1", "2", "3", "-1", "5"])
-        calls = [f"{rng.choice(['lower', 'upper', 'trim', 'ltrim', 'rtrim'])}({a[0]})",
-                 f"substring({a[0]}, {n}, {rng.choice(['0', '1', '2', '4'])})", f"substring({a[0]}, {n})",
-                 f"{rng.choice(['left', 'right'])}({a[0]}, {n})",
-                 f"replace({a[0]}, {self.quoted(rng.choice(TEXTS))}, {self.quoted(rng.choice(TEXTS))})",
-                 f"split_part({a[0]}, {self.quoted(rng.choice(['.', '', 'a', ',']))}, {n})"]
+        calls = [
+            f"{rng.choice(['lower', 'upper', 'trim', 'ltrim', 'rtrim'])}({a[0]})",
+            f"substring({a[0]}, {n}, {rng.choice(['0', '1', '2', '4'])})",
+            f"substring({a[0]}, {n})",
+            f"{rng.choice(['left', 'right'])}({a[0]}, {n})",
+            f"replace({a[0]}, {self.quoted(rng.choice(TEXTS))}, {self.quoted(rng.choice(TEXTS))})",
+            f"split_part({a[0]}, {self.quoted(rng.choice(['.', '', 'a', ',']))}, {n})",
+        ]
         return rng.choice(calls), a[1]
 
     # ---- For select ----
 
     def any(self, depth):
         """(text, nullable, kind)."""
-        base = self.rng.choice(["bool", "int64", "int64", "int32", "float64", "string", "string", "timestamp_ms"])
+        base = self.rng.choice(
+            ["bool", "int64", "int64", "int32", "float64", "string", "string", "timestamp_ms"]
+        )
         text, nullable = self.of(base, depth)
         return text, nullable, Kind(base)

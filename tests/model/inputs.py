@@ -1,4 +1,5 @@
-"""The inputs of a run as the model takes them: dumped topics with their time records, topic files, data files."""
+"""The inputs of a run for the model: topics with time records, topic files, data files."""
+
 import base64
 import glob
 import json
@@ -22,8 +23,10 @@ def dump(program, directory, topic):
     return [dumped_record(line.decode()) for line in lines.splitlines()]
 
 
-LINE = re.compile(r'\{"partition":(\d+),"offset":(\d+),"kafka_time":("[^"]*"|null),"key(?:_base64)?":'
-                  r'(null|"(?:[^"\\]|\\.)*"),"value(_base64)?":(.*)\}')
+LINE = re.compile(
+    r'\{"partition":(\d+),"offset":(\d+),"kafka_time":("[^"]*"|null),"key(?:_base64)?":'
+    r'(null|"(?:[^"\\]|\\.)*"),"value(_base64)?":(.*)\}'
+)
 
 
 def dumped_record(line):
@@ -31,7 +34,11 @@ def dumped_record(line):
     time = fn.read_instant(json.loads(match[3]), MILLISECONDS) if match[3] != "null" else None
     key, value = json.loads(match[4]), match[6]
     if key is not None:
-        key = base64.b64decode(key) if '"key_base64":' in line[:line.index(match[4])] else key.encode()
+        key = (
+            base64.b64decode(key)
+            if '"key_base64":' in line[: line.index(match[4])]
+            else key.encode()
+        )
     if match[5]:
         value = base64.b64decode(json.loads(value))
     elif value == "null":
@@ -46,7 +53,7 @@ def zigzag(data, at):
     while True:
         byte = data[at]
         at += 1
-        value |= (byte & 0x7f) << shift
+        value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             return value >> 1 ^ -(value & 1), at
@@ -75,7 +82,9 @@ def with_floors(records, floors):
 def of_topic(program, directory, plan, node, index):
     partitions = [[] for _ in range(node["partitions"])]
     for partition, offset, time, key, value in dump(program, directory, node["topic"]):
-        partitions[partition].append(Record(index, partition, offset, value, node["topic"], key, time))
+        partitions[partition].append(
+            Record(index, partition, offset, value, node["topic"], key, time)
+        )
     floors = time_records(program, directory, plan["pipeline"], node["name"])
     return [with_floors(records, floors.get(p, [])) for p, records in enumerate(partitions)]
 
@@ -84,9 +93,18 @@ def of_topic_files(pattern, node, index):
     partitions = []
     for partition, path in enumerate(sorted(glob.glob(pattern))):
         with open(path, "rb") as file:
-            records = [Record(index, partition, offset, record["value"], node["topic"], record["key"],
-                              milliseconds(record["kafka_time"]))
-                       for offset, record in enumerate(fastavro.reader(file))]
+            records = [
+                Record(
+                    index,
+                    partition,
+                    offset,
+                    record["value"],
+                    node["topic"],
+                    record["key"],
+                    milliseconds(record["kafka_time"]),
+                )
+                for offset, record in enumerate(fastavro.reader(file))
+            ]
         partitions.append(records + [("time", PLUS)])
     return partitions
 
@@ -118,7 +136,9 @@ def records_of_container(path, contract):
             for _ in range(block.num_records):
                 begin = walker.at
                 walker.value(plain)
-                records.append((walker.data[begin:walker.at], contract.by_fingerprint.get(fingerprint)))
+                records.append(
+                    (walker.data[begin : walker.at], contract.by_fingerprint.get(fingerprint))
+                )
     return records
 
 
@@ -144,17 +164,23 @@ def of_files(pattern, node, index, contract):
     columns = values.columns_of(node, "payload")
     partitions = []
     for partition, path in enumerate(sorted(glob.glob(pattern))):
-        records = [Record(index, partition, offset, payload, path, fields=fields)
-                   for offset, (payload, fields) in enumerate(records_of_file(path, node, columns, contract))]
+        records = [
+            Record(index, partition, offset, payload, path, fields=fields)
+            for offset, (payload, fields) in enumerate(
+                records_of_file(path, node, columns, contract)
+            )
+        ]
         partitions.append(records + [("time", PLUS)])
     return partitions
 
 
 def load(plan, paths, program=None, directory=None):
-    """paths: source → pattern of files; other sources are read from the topics of the run directory."""
+    """paths: source → pattern of files; others are read from the topics of the run directory."""
     inputs = {}
     sources = [node for node in plan["nodes"] if node["node"] == "source"]
-    contracts = {node["name"]: decode.Contract(node) for node in plan["nodes"] if node["node"] == "contract"}
+    contracts = {
+        node["name"]: decode.Contract(node) for node in plan["nodes"] if node["node"] == "contract"
+    }
     for index, node in enumerate(sources):
         pattern = paths.get(node["name"])
         if pattern is None:
@@ -162,5 +188,7 @@ def load(plan, paths, program=None, directory=None):
         elif node["transport"] == "kafka":
             inputs[node["name"]] = of_topic_files(pattern, node, index)
         else:
-            inputs[node["name"]] = of_files(pattern, node, index, contracts.get(node.get("contract")))
+            inputs[node["name"]] = of_files(
+                pattern, node, index, contracts.get(node.get("contract"))
+            )
     return inputs

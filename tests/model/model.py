@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What a pipeline computes, from its plan (as JSON) and its inputs alone; an independent model of semantics.md.
+"""What a pipeline computes, from its plan (as JSON) and its inputs: a model of semantics.md.
 
-Rows are pushed through the streams one record at a time, each partition in log order; what is behind an exchange comes
-after all that is in front of it. Nothing depends on when rows are committed or memory is freed, so nothing here is.
+Rows are pushed through the streams one record at a time, each partition in log order; what is
+behind an exchange comes after all that is in front of it. Nothing depends on when rows are
+committed or memory is freed, so nothing here is.
 """
+
 import bisect
 import collections
 import dataclasses
@@ -11,7 +13,6 @@ import dataclasses
 import aggregates
 import decode
 import expressions
-import functions as fn
 import values
 from values import UNITS_US, Failed
 
@@ -21,6 +22,7 @@ MINUS, PLUS = -values.INFINITY, values.INFINITY
 @dataclasses.dataclass
 class Record:
     """One of a source; kafka_time None: a file."""
+
     source: int
     partition: int
     offset: int
@@ -28,17 +30,18 @@ class Record:
     topic: str
     key: bytes = None
     kafka_time: int = None
-    fields: object = None       # CSV: what split_csv says
+    fields: object = None  # CSV: what split_csv says
 
 
 @dataclasses.dataclass
 class Context:
     """What goes with a row. Times in µs; watermark: of its own partition, before its record."""
-    record: Record              # None behind a window
+
+    record: Record  # None behind a window
     event_time: int
     watermark: float
-    task: tuple                 # whose state it meets
-    windowed: bool = False      # rows of a window are never late
+    task: tuple  # whose state it meets
+    windowed: bool = False  # rows of a window are never late
 
     def position(self):
         r = self.record
@@ -48,6 +51,7 @@ class Context:
 @dataclasses.dataclass
 class Output:
     """A row for a sink; key None: none. row is kept for comparisons."""
+
     key: str
     partition: int
     row: dict
@@ -107,7 +111,7 @@ class Select:
 class Dedup:
     def __init__(self, node):
         self.key, self.within = node["key"], node["within_ms"] * 1000
-        self.seen = collections.defaultdict(dict)       # task → key → W that forgets it
+        self.seen = collections.defaultdict(dict)  # task → key → W that forgets it
 
     def push(self, model, stream, row, context):
         if context.event_time < context.watermark - self.within:
@@ -124,23 +128,28 @@ class Dedup:
 
 class Group:
     """What one window or session of one key took in."""
+
     def __init__(self, start, end, key):
         self.start, self.end, self.key = start, end, key
         self.taken = []
-        self.before_close = 0       # records in at the time W reached the end
+        self.before_close = 0  # records in at the time W reached the end
 
 
 class Window:
     def __init__(self, node, streams):
         self.kind, self.group = node["window"], node["group"]
-        self.size, self.every, self.offset = (node[f"{n}_ms"] * 1000 for n in ("size", "every", "offset"))
+        self.size, self.every, self.offset = (
+            node[f"{n}_ms"] * 1000 for n in ("size", "every", "offset")
+        )
         self.gap, self.max = node["gap_ms"] * 1000, node["max_ms"] * 1000
         self.lateness, self.late = node["lateness_ms"] * 1000, node.get("late")
         self.emit, self.corrections = node["emit"], node["corrections"]
         self.aggregates = [aggregates.Aggregate(a) for a in node["aggregates"]]
         self.columns = values.columns_of(node)
-        self.open = collections.defaultdict(dict)       # task → (end, key) → Group; sessions: key → [Group]
-        self.done = []                                  # (task, Group): sessions that are over
+        self.open = collections.defaultdict(
+            dict
+        )  # task → (end, key) → Group; sessions: key → [Group]
+        self.done = []  # (task, Group): sessions that are over
         self.out_of_task = node["behind_exchange"]
 
     def task(self, stream, context):
@@ -158,22 +167,28 @@ class Window:
     def push_late(self, model, stream, row, context, end):
         if self.late:
             unit = stream.columns[0].type.kind
-            late = {**row, "late_for": stream.name, "window_end": column_time(end, unit),
-                    "watermark": column_time(context.watermark, unit)}
+            late = {
+                **row,
+                "late_for": stream.name,
+                "window_end": column_time(end, unit),
+                "watermark": column_time(context.watermark, unit),
+            }
             model.enter(self.late, late, context)
 
     def take(self, model, stream, row, context):
         return tuple(a.take(row, context) for a in self.aggregates)
 
     def push_window(self, model, stream, row, context, task, key):
-        taken = self.take(model, stream, row, context)      # may fail, late or not
+        taken = self.take(model, stream, row, context)  # may fail, late or not
         time = context.event_time
         start = (time - self.offset) // self.every * self.every + self.offset
         ends = []
         while start + self.size > time:
             ends.append(start + self.size)
             start -= self.every
-        late = [] if context.windowed else [e for e in ends if e + self.lateness <= context.watermark]
+        late = (
+            [] if context.windowed else [e for e in ends if e + self.lateness <= context.watermark]
+        )
         on_time = [e for e in ends if e not in late]
         for end in reversed(late):
             self.push_late(model, stream, row, context, end)
@@ -217,7 +232,9 @@ class Window:
         """The sessions that an event of [start, end) merges, the earliest first, within max."""
         near, low, high = [], start, end
         at = bisect.bisect_left(sessions, end, key=lambda s: s.start)
-        while at > 0 and (sessions[at - 1].end > start or self.max and sessions[at - 1].start + self.max > start):
+        while at > 0 and (
+            sessions[at - 1].end > start or self.max and sessions[at - 1].start + self.max > start
+        ):
             at -= 1
             near.append(sessions[at])
         joined = []
@@ -246,7 +263,10 @@ class Window:
             if group.end + (self.lateness if self.emit == "final" else 0) > watermark:
                 continue
             unit = stream.step_columns[0].type.kind
-            row = {"window_start": column_time(group.start, unit), "window_end": column_time(group.end, unit)}
+            row = {
+                "window_start": column_time(group.start, unit),
+                "window_end": column_time(group.end, unit),
+            }
             row.update(zip(self.group, (unhashable(part) for part in group.key)))
             context = Context(None, group.end - UNITS_US[unit], watermark, task, True)
             try:
@@ -270,18 +290,35 @@ def column_time(us, kind):
     return int(max(low, min(high, us))) // UNITS_US[kind]
 
 
-STEPS = {"where": Filter, "require": Filter, "divert": Filter, "unnest": Unnest, "select": Select, "dedup": Dedup}
+STEPS = {
+    "where": Filter,
+    "require": Filter,
+    "divert": Filter,
+    "unnest": Unnest,
+    "select": Select,
+    "dedup": Dedup,
+}
 
 
 class Sink:
     def __init__(self, node, stream):
         self.name, self.kind, self.target = node["name"], node["kind"], node.get("target")
         self.format, self.partitions = node.get("format", "json"), node["partitions"]
-        self.columns, self.source_key, self.schema = stream.columns, node["source_key"], node.get("schema")
+        self.columns, self.source_key, self.schema = (
+            stream.columns,
+            node["source_key"],
+            node.get("schema"),
+        )
         upsert = node.get("upsert")
-        self.key = [c for name in (upsert["by"] if upsert and self.kind == "kafka" else node["key"])
-                    for c in stream.columns if c.name == name]
-        self.delete = expressions.build(upsert["delete_when"]) if upsert and "delete_when" in upsert else None
+        self.key = [
+            c
+            for name in (upsert["by"] if upsert and self.kind == "kafka" else node["key"])
+            for c in stream.columns
+            if c.name == name
+        ]
+        self.delete = (
+            expressions.build(upsert["delete_when"]) if upsert and "delete_when" in upsert else None
+        )
         self.corrections = any(c.name == "revision" for c in stream.columns)
         self.outputs = []
 
@@ -298,12 +335,13 @@ class Sink:
 
 
 class Model:
-    """inputs: source name → one list of Record or ("time", floor µs) a partition, in the order of the log."""
+    """inputs: source name → a list of Record or ("time", floor µs) a partition, in log order."""
+
     def __init__(self, plan, inputs):
         self.inputs, self.trace, self.counts = inputs, False, collections.Counter()
         self.rejected = collections.Counter()
         self.streams, self.sinks, self.contracts, self.sources = {}, {}, {}, {}
-        self.final = {}                 # ("source", name, partition) → watermark at the end
+        self.final = {}  # ("source", name, partition) → watermark at the end
         self.exchanged = collections.defaultdict(list)
         nodes = plan["nodes"]
         for node in nodes:
@@ -345,7 +383,11 @@ class Model:
     def advance(self, stream, at, row, context):
         while at < len(stream.steps):
             step = stream.steps[at]
-            if stream.exchange == "rows" and isinstance(step, (Dedup, Window)) and context.task != ("exchange", stream.name):
+            if (
+                stream.exchange == "rows"
+                and isinstance(step, (Dedup, Window))
+                and context.task != ("exchange", stream.name)
+            ):
                 context = dataclasses.replace(context, task=("exchange", stream.name))
                 self.exchanged[stream.name].append((at, row, context))
                 return
@@ -395,7 +437,9 @@ class Model:
 
     def least_of(self, stream):
         if stream.role == "source":
-            return min((w for task, w in self.final.items() if task[1] == stream.name), default=PLUS)
+            return min(
+                (w for task, w in self.final.items() if task[1] == stream.name), default=PLUS
+            )
         return self.least(stream.inputs) - own_delay(stream)
 
     def delay(self, name):
@@ -435,7 +479,9 @@ class Model:
         record = context.record
         row = self.decode(node, columns, record)
         if node["key"] and node["transport"] == "kafka":
-            key = values.key_text([c for name in node["key"] for c in columns if c.name == name], row)
+            key = values.key_text(
+                [c for name in node["key"] for c in columns if c.name == name], row
+            )
             if record.key != key.encode():
                 raise decode.Refused("key_mismatch")
         if time_of is None:
@@ -452,7 +498,10 @@ class Model:
         context.event_time = time * UNITS_US[unit]
         if not values.MS_MIN <= context.event_time // 1000 <= values.MS_MAX:
             raise decode.Refused("event_time_invalid")
-        if record.kafka_time is not None and context.event_time > (record.kafka_time + node["ahead_ms"]) * 1000:
+        if (
+            record.kafka_time is not None
+            and context.event_time > (record.kafka_time + node["ahead_ms"]) * 1000
+        ):
             raise decode.Refused("event_time_ahead")
         return row
 
@@ -486,7 +535,7 @@ class Model:
         for name, node in self.sources.items():
             for partition, records in enumerate(self.inputs[name]):
                 self.run_partition(node, partition, records)
-        for stream in self.streams.values():    # inputs come first
+        for stream in self.streams.values():  # inputs come first
             for at, row, context in self.exchanged[stream.name]:
                 self.advance(stream, at, row, context)
             for at, step in enumerate(stream.steps):

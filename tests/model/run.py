@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Random pipelines over random inputs: straight, with other commits, and killed; each must equal the model.
+"""Random pipelines on random inputs: straight, with other commits, killed: all equal to the model.
 
 run.py [--cases N] [--seed S] [--build DIR] [--jobs N] [--endless]     seeds S, S + 1, …
 run.py --directory DIR                                                 one kept case again
 A case that fails is kept, and made smaller, in build/model-failures/SEED.
 """
+
 import argparse
 import multiprocessing
 import shutil
@@ -22,24 +23,34 @@ def ensure_fastavro():
     """This program again, in a virtual environment that has fastavro, if this one has not."""
     try:
         import fastavro  # noqa: F401
+
         return
     except ImportError:
         pass
     python = ROOT / "build" / "venv" / "bin" / "python"
     if Path(sys.prefix) == python.parents[1]:
-        sys.exit("fastavro cannot be imported in build/venv; remove that directory and run this again")
-    if subprocess.run([str(python), "-c", "import fastavro"], stderr=subprocess.DEVNULL).returncode if python.exists() else True:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(python.parents[1])], check=True)
+        sys.exit(
+            "fastavro cannot be imported in build/venv; remove that directory and run this again"
+        )
+    if (
+        subprocess.run([str(python), "-c", "import fastavro"], stderr=subprocess.DEVNULL).returncode
+        if python.exists()
+        else True
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--clear", str(python.parents[1])], check=True
+        )
         subprocess.run([str(python), "-m", "pip", "-q", "install", "fastavro"], check=True)
     sys.exit(subprocess.run([str(python), *sys.argv]).returncode)
 
 
+sys.dont_write_bytecode = True
 ensure_fastavro()
 
-import compare                          # noqa: E402
-import generate                         # noqa: E402
-import shrink                           # noqa: E402
-from case import Broken, Case           # noqa: E402
+import compare  # noqa: E402
+import generate  # noqa: E402
+import shrink  # noqa: E402
+from case import Broken, Case  # noqa: E402
 
 
 def run_fixed(task):
@@ -68,7 +79,7 @@ def check_case(name, seed, directory, build, keep):
         return name, None, case.kills
     except (Broken, compare.Difference) as error:
         wrong = f"{type(error).__name__}: {error}"
-    except Exception:                   # a fault of the model itself is a failure too
+    except Exception:  # a fault of the model itself is a failure too
         wrong = traceback.format_exc()
     kept = Path(keep) / str(name)
     shutil.rmtree(kept, ignore_errors=True)
@@ -82,8 +93,12 @@ def report(seed, wrong, options):
     (kept / "wrong.txt").write_text(wrong)
     if options.shrink and isinstance(seed, int) and not wrong.startswith("Traceback"):
         steps = shrink.shrink(kept, options.build, seed, seconds=options.shrink)
-        print(f"  made smaller in {steps} steps: {kept}/small\n" + (kept / "small" / "generated.pipe").read_text() +
-              (kept / "small" / "wrong.txt").read_text()[:2000], flush=True)
+        print(
+            f"  made smaller in {steps} steps: {kept}/small\n"
+            + (kept / "small" / "generated.pipe").read_text()
+            + (kept / "small" / "wrong.txt").read_text()[:2000],
+            flush=True,
+        )
 
 
 def check_directory(options):
@@ -97,7 +112,7 @@ def check_directory(options):
 
 
 def tasks(options):
-    """The fixed cases, then the random ones; without an end in rounds, for a pool takes all it is given."""
+    """The fixed cases, then the random ones; without an end in rounds: a pool takes all at once."""
     places = (options.build, options.scratch, options.keep)
     yield run_fixed, [(path.name, *places) for path in sorted(CASES.iterdir())]
     seed = options.seed
@@ -109,29 +124,40 @@ def tasks(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="a failure; 0: not at all")
+    parser.add_argument(
+        "--shrink", type=float, default=60, metavar="SECONDS", help="a failure; 0: not at all"
+    )
     parser.add_argument("--endless", action="store_true")
     parser.add_argument("--directory")
     options = parser.parse_args()
     if options.directory:
         return check_directory(options)
-    options.scratch, options.keep = str(ROOT / "build" / "model-cases"), str(ROOT / "build" / "model-failures")
+    options.scratch, options.keep = str(ROOT / "build" / "model-cases"), str(
+        ROOT / "build" / "model-failures"
+    )
     Path(options.keep).mkdir(parents=True, exist_ok=True)
     began, passed, failed, all_kills = time.monotonic(), 0, 0, 0
     with multiprocessing.Pool(options.jobs) as pool:
-        results = (result for run, some in tasks(options) for result in pool.imap_unordered(run, some))
+        results = (
+            result for run, some in tasks(options) for result in pool.imap_unordered(run, some)
+        )
         for seed, wrong, kills in results:
             passed, failed = passed + (wrong is None), failed + (wrong is not None)
             all_kills += kills
             if wrong is not None:
                 report(seed, wrong, options)
             if (passed + failed) % 100 == 0:
-                print(f"{passed + failed} cases, {all_kills} kills, {time.monotonic() - began:.0f} s", flush=True)
+                print(
+                    f"{passed + failed} cases, {all_kills} kills, {time.monotonic() - began:.0f} s",
+                    flush=True,
+                )
     print(f"{all_kills} kills, {time.monotonic() - began:.0f} s")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

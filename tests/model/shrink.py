@@ -1,5 +1,5 @@
-"""Makes a failing case smaller: fewer statements, clauses, items and records, as long as it fails in the same way."""
-import json
+"""Makes a failing case smaller, as long as it fails: fewer statements, clauses, items, records."""
+
 import re
 import shutil
 import time
@@ -20,12 +20,13 @@ def failure(directory, build, seed):
     except Broken as error:
         text = str(error)
         return None if text.startswith("pipec") else f"Broken: {text}"
-    except Exception:                   # the smaller pipeline is of another kind
+    except Exception:  # the smaller pipeline is of another kind
         return None
     return None
 
 
 # ---- The pipeline ----
+
 
 def split_statements(text):
     return [s.strip() for s in re.split(r";\n", text) if s.strip()]
@@ -35,22 +36,23 @@ def smaller_statements(statements):
     """Variants with less, the largest steps first."""
     count = len(statements)
     for i in reversed(range(1, count)):
-        yield statements[:i] + statements[i + 1:]
+        yield statements[:i] + statements[i + 1 :]
     for i, statement in enumerate(statements):
         lines = statement.split("\n")
         for j in reversed(range(1, len(lines))):
-            fewer = lines[:j] + lines[j + 1:]
+            fewer = lines[:j] + lines[j + 1 :]
             text = re.sub(r",(\s*\n  \S|\s*$)", r"\1", "\n".join(fewer))
-            yield statements[:i] + [text] + statements[i + 1:]
+            yield statements[:i] + [text] + statements[i + 1 :]
 
 
 # ---- The inputs ----
+
 
 def smaller_lists(items):
     size = len(items) // 2
     while size >= 1:
         for at in range(0, len(items), size):
-            yield items[:at] + items[at + size:]
+            yield items[:at] + items[at + size :]
         size //= 2
 
 
@@ -75,7 +77,11 @@ class Shrinker:
         self.small, self.build, self.seed = Path(directory) / "small", build, seed
         self.deadline, self.steps = time.monotonic() + seconds, 0
         shutil.rmtree(self.small, ignore_errors=True)
-        shutil.copytree(directory, self.small, ignore=shutil.ignore_patterns("c", "program", "straight", "often", "killed", "small"))
+        shutil.copytree(
+            directory,
+            self.small,
+            ignore=shutil.ignore_patterns("c", "program", "straight", "often", "killed", "small"),
+        )
 
     def still_fails(self):
         self.steps += 1

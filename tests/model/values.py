@@ -1,8 +1,10 @@
 """Types and values of the language, and their text: JSON, CSV, keys, Avro binary.
 
-A value is None (null), bool, int (integers, instants, dates, durations, and decimals unscaled), float, str (strings,
-uuids), Symbol (enums), bytes, dict (records), list (arrays) or a list of pairs (maps, in the order of the input).
+A value is None (null), bool, int (integers, instants, dates, durations, and decimals unscaled),
+float, str (strings, uuids), Symbol (enums), bytes, dict (records), list (arrays) or a list of pairs
+(maps, in the order of the input).
 """
+
 import base64
 import datetime
 import re
@@ -21,11 +23,13 @@ class Failed(Exception):
 
 class Symbol(str):
     """A symbol of an enum; symbols are ordered by their place in the schema."""
+
     index = 0
 
 
 class Approx:
     """A result that is only known to lie within bounds."""
+
     def __init__(self, low, high):
         self.low, self.high = low, high
 
@@ -91,6 +95,7 @@ def float32(value):
 
 # ---- Text ----
 
+
 def float_text(value, single):
     """The shortest digits that read back, plain while the point is within 21 digits."""
     if value == 0:
@@ -129,7 +134,15 @@ def instant_text(value, kind):
     return f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond // unit:0{digits}}Z"
 
 
-ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+    "\b": "\\b",
+    "\f": "\\f",
+}
 
 
 def json_string(text):
@@ -166,7 +179,13 @@ def json_text(value, kind):
     if kind.kind == "array":
         return "[" + ",".join(json_text(item, kind.element.type) for item in value) + "]"
     if kind.kind == "map":
-        return "{" + ",".join(json_string(key) + ":" + json_text(item, kind.element.type) for key, item in value) + "}"
+        return (
+            "{"
+            + ",".join(
+                json_string(key) + ":" + json_text(item, kind.element.type) for key, item in value
+            )
+            + "}"
+        )
     text = plain_text(value, kind)
     if kind.is_json or kind.kind in ("bool", "int32", "int64", "duration", "float32", "float64"):
         return text
@@ -174,7 +193,11 @@ def json_text(value, kind):
 
 
 def json_row(columns, row):
-    return "{" + ",".join(json_string(c.name) + ":" + json_text(row[c.name], c.type) for c in columns) + "}"
+    return (
+        "{"
+        + ",".join(json_string(c.name) + ":" + json_text(row[c.name], c.type) for c in columns)
+        + "}"
+    )
 
 
 def csv_row(columns, row):
@@ -184,24 +207,32 @@ def csv_row(columns, row):
         if value is None:
             fields.append("")
             continue
-        text = json_text(value, kind) if kind.kind in ("record", "array", "map") else plain_text(value, kind)
+        text = (
+            json_text(value, kind)
+            if kind.kind in ("record", "array", "map")
+            else plain_text(value, kind)
+        )
         quoted = text == "" or any(c in text for c in ',"\r\n')
         fields.append('"' + text.replace('"', '""') + '"' if quoted else text)
     return ",".join(fields)
 
 
 def key_text(columns, row):
-    """columns: those of the key. One not nullable string, uuid, enum or integer column is its text, else a JSON array."""
-    if len(columns) == 1 and not columns[0].nullable and \
-            columns[0].type.kind in ("string", "uuid", "enum", "int32", "int64") and not columns[0].type.is_json:
+    """Of one not nullable string, uuid, enum or integer column its text, else a JSON array."""
+    if (
+        len(columns) == 1
+        and not columns[0].nullable
+        and columns[0].type.kind in ("string", "uuid", "enum", "int32", "int64")
+        and not columns[0].type.is_json
+    ):
         return plain_text(row[columns[0].name], columns[0].type)
     return "[" + ",".join(json_text(row[c.name], c.type) for c in columns) + "]"
 
 
 def murmur2(data):
     """As Kafka's Java client hashes keys."""
-    mask, m = 0xffffffff, 0x5bd1e995
-    value = 0x9747b28c ^ len(data)
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    value = 0x9747B28C ^ len(data)
     end = len(data) // 4 * 4
     for (word,) in struct.iter_unpack("<I", data[:end]):
         word = word * m & mask
@@ -215,16 +246,17 @@ def murmur2(data):
 
 
 def partition_of(key, partitions):
-    return (murmur2(key) & 0x7fffffff) % partitions
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 # ---- Avro binary, by the schema of the sink ----
 
+
 def avro_long(value):
     value = value << 1 if value >= 0 else (-value << 1) - 1
     out = bytearray()
-    while value > 0x7f:
-        out.append(value & 0x7f | 0x80)
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
     return bytes(out)
@@ -246,7 +278,9 @@ def avro_decimal(schema, value):
 def avro_value(schema, kind, value, names):
     if isinstance(schema, list):
         branch = [i for i, s in enumerate(schema) if (s == "null") == (value is None)][0]
-        return avro_long(branch) + (b"" if value is None else avro_value(schema[branch], kind, value, names))
+        return avro_long(branch) + (
+            b"" if value is None else avro_value(schema[branch], kind, value, names)
+        )
     if isinstance(schema, str):
         schema = names.get(schema) or {"type": schema}
     if isinstance(schema["type"], dict):
@@ -259,13 +293,20 @@ def avro_value(schema, kind, value, names):
         return avro_decimal(schema, value)
     if base == "record":
         by_name = {c.name: c for c in kind.fields}
-        return b"".join(avro_value(f["type"], by_name[f["name"]].type, value[f["name"]], names) for f in schema["fields"])
+        return b"".join(
+            avro_value(f["type"], by_name[f["name"]].type, value[f["name"]], names)
+            for f in schema["fields"]
+        )
     if base == "array":
-        items = b"".join(avro_value(schema["items"], kind.element.type, item, names) for item in value)
+        items = b"".join(
+            avro_value(schema["items"], kind.element.type, item, names) for item in value
+        )
         return (avro_long(len(value)) + items if value else b"") + b"\0"
     if base == "map":
-        items = b"".join(avro_bytes(key.encode()) + avro_value(schema["values"], kind.element.type, item, names)
-                         for key, item in value)
+        items = b"".join(
+            avro_bytes(key.encode()) + avro_value(schema["values"], kind.element.type, item, names)
+            for key, item in value
+        )
         return (avro_long(len(value)) + items if value else b"") + b"\0"
     if base == "boolean":
         return b"\1" if value else b"\0"

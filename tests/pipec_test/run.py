@@ -16,20 +16,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "pipec_test"
+AT_A_TIME = 4  # what they wait for is the disk
 
 
 class Failure(Exception):
     pass
 
 
-def call(command, expect=0, cwd=ROOT, errors=subprocess.STDOUT):
+def call(command, expect=0, cwd=ROOT, errors=subprocess.STDOUT, **environment):
     result = subprocess.run([str(part) for part in command], cwd=cwd, text=True, errors="replace",
                             stdout=subprocess.PIPE, stderr=errors, timeout=300,
-                            env={**os.environ, "PIPEC_HOME": OPTIONS.home})
+                            env={**os.environ, "PIPEC_HOME": OPTIONS.home, **environment})
     if expect is not None and result.returncode != expect:
         raise Failure(f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
                       f"{result.stdout[-4000:]}")
@@ -100,11 +102,7 @@ def as_json(_scratch):
 def nothing_is_left(scratch):
     """A test writes to no sink of the pipeline, and leaves nothing behind."""
     shutil.copy(HERE / "wrong_count.pipe", scratch)
-    os.environ["TMPDIR"] = str(scratch)
-    try:
-        call([OPTIONS.pipec, "test", "wrong_count.pipe"], expect=1, cwd=scratch)
-    finally:
-        del os.environ["TMPDIR"]
+    call([OPTIONS.pipec, "test", "wrong_count.pipe"], expect=1, cwd=scratch, TMPDIR=str(scratch))
     left = sorted(path.name for path in scratch.iterdir())
     if left != ["wrong_count.pipe"]:
         raise Failure(f"left behind: {left}")
@@ -233,20 +231,26 @@ def cases():
         yield test.__name__, test
 
 
+def run_case(case):
+    """None, or what is wrong."""
+    name, test = case
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            test(Path(scratch))
+        except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as error:
+            return f"FAIL {name}: {error}"
+    return None
+
+
 def main():
-    passed = failed = 0
-    for name, test in cases():
-        if OPTIONS.only and not any(part in name for part in OPTIONS.only):
-            continue
-        with tempfile.TemporaryDirectory() as scratch:
-            try:
-                test(Path(scratch))
-                passed += 1
-            except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as error:
-                failed += 1
-                print(f"FAIL {name}: {error}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    chosen = [case for case in cases()
+              if not OPTIONS.only or any(part in case[0] for part in OPTIONS.only)]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        problems = [problem for problem in pool.map(run_case, chosen) if problem]
+    for problem in problems:
+        print(problem)
+    print(f"{len(chosen) - len(problems)} passed, {len(problems)} failed")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ static void test_bytes_an_id(void **state)
             store_free(&none);
         }
         if (i >= 100000 && i % 50000 == 0)
-            assert_true(bench.ops->memory_bytes(bench.state) < i * 49 + 100000);
+            assert_true(bench.ops->memory_bytes(bench.state) < i * 44 + 100000);
     }
     bench_close(&bench);
 }

@@ -274,6 +274,105 @@ static void overwrite(const char *key, size_t key_bytes, const char *value, size
     rocksdb_options_destroy(options);
 }
 
+/* ---- Values stored once ---- */
+
+enum { ROWS = 12000, SPREAD = 40 /* partitions: more chunks than a reader holds at once */ };
+
+static struct pipe_str row_text(int64_t row)
+{
+    static char text[400];
+    int size = snprintf(text, sizeof text, "%0*lld", 200 + (int)(row % 150), (long long)row);
+    return pipe_str_of(text, (size_t)size);
+}
+
+static void append_row(struct pipe_log *log, uint32_t topic, int32_t partition, int64_t row)
+{
+    struct pipe_str text = row_text(row);
+    assert_true(log->ops->append(log, topic, partition, row, pipe_str_of("k", 1), text));
+}
+
+static void read_rows(struct pipe_log *log, uint32_t topic, int64_t from, uint32_t step)
+{
+    struct pipe_record constant = {0}, *records;
+    struct pipe_log_reader *reader = log->ops->reader(log, topic, 0, from, &constant);
+    uint32_t count;
+    int64_t row = from;
+    enum pipe_log_state state;
+    while ((state = log->ops->read(reader, step, &records, &count)) == PIPE_LOG_RECORDS) {
+        assert_in_range(count, 1, step);
+        for (uint32_t i = 0; i < count; i++, row++) {
+            assert_int_equal(records[i].offset, row);
+            assert_int_equal(records[i].kafka_time_ms, row);
+            assert_true(pipe_str_equal(records[i].key, pipe_str_of("k", 1)));
+            assert_true(pipe_str_equal(records[i].payload, row_text(row)));
+        }
+    }
+    assert_int_equal(state, PIPE_LOG_END);
+    assert_int_equal(row, ROWS);
+    log->ops->reader_close(reader);
+}
+
+/* A row that goes to several topics takes little more room than one that goes to one, and is read
+ * back from all of them, whatever was aborted or committed in between. */
+static void test_shared(void **state)
+{
+    (void)state;
+    struct pipe_log *log = open_log();
+    uint32_t spread = topic_of(log, "spread", SPREAD), all = topic_of(log, "all", 1);
+    uint32_t copy = topic_of(log, "copy", 1);
+    uint64_t bytes = 0;
+    for (int64_t row = 0; row < ROWS; row++) {
+        if (row % 3000 == 1000) {
+            for (int64_t lost = 0; lost < 10; lost++)
+                append_row(log, spread, 0, row + lost);
+            log->ops->abort(log);
+        }
+        append_row(log, spread, (int32_t)(row % SPREAD), row);
+        append_row(log, all, 0, row);
+        append_row(log, copy, 0, row);
+        bytes += row_text(row).size;
+        if (row % 3000 == 999 || row == ROWS - 1)
+            assert_true(log->ops->commit(log));
+    }
+    assert_true(log->written_bytes < bytes * 5 / 4);
+    for (int again = 0; again < 2; again++) {
+        read_rows(log, all, 0, 1000);
+        read_rows(log, copy, 0, 7);
+        read_rows(log, copy, 5500, 1000);
+        log->ops->close(log);
+        log = open_log();
+        all = topic_of(log, "all", 1);
+        copy = topic_of(log, "copy", 1);
+    }
+    log->ops->close(log);
+}
+
+/* A reference beyond its chunk, and one to a chunk that is not there. */
+static void test_malformed_references(void **state)
+{
+    (void)state;
+    static const char key[] = "r\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    /* count 1; (delta 0, no key, shared value of 200 bytes: topic 0, partition, base 0, position)
+     */
+    char chunk[] = "\1\0\0\0\1\0\0\0\xe8\3\0\0\0\0\0\0\0\0\xc9\x81\x80\x80\x10\0\0\0\x10";
+    struct pipe_log *log = open_log();
+    topic_of(log, "t", 2);
+    assert_true(log->ops->commit(log));
+    log->ops->close(log);
+    for (int partition = 0; partition < 2; partition++) {
+        chunk[sizeof chunk - 1 - 3] = (char)partition;
+        overwrite(key, 17, chunk, sizeof chunk - 1);
+        log = open_log();
+        struct pipe_record constant = {0}, *records;
+        uint32_t count;
+        struct pipe_log_reader *reader = log->ops->reader(log, 0, 0, 0, &constant);
+        assert_int_equal(log->ops->read(reader, 10, &records, &count), PIPE_LOG_FAILED);
+        assert_non_null(strstr(log->error, "its value is missing"));
+        log->ops->reader_close(reader);
+        log->ops->close(log);
+    }
+}
+
 /* Every prefix of a chunk, and a chunk with each byte changed, is read or refused, never a crash.
  */
 static void test_malformed_chunks(void **state)
@@ -388,6 +487,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_abort_and_metadata, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_partition_counts, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_killed, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_shared, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_malformed_references, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_malformed_chunks, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_torn_tail, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_list_and_read_only, make_dir, remove_dir),

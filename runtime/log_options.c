@@ -1,0 +1,56 @@
+/* log_options.c: see log_options.h. */
+#include "log_options.h"
+
+#include <stdint.h>
+
+/* Few big files, merged 32 at a time at most: below 2 GB nothing is ever written again. */
+static void tune_compaction(rocksdb_options_t *options)
+{
+    rocksdb_universal_compaction_options_t *universal =
+        rocksdb_universal_compaction_options_create();
+    rocksdb_universal_compaction_options_set_min_merge_width(universal, 32);
+    rocksdb_universal_compaction_options_set_size_ratio(universal, 50);
+    rocksdb_universal_compaction_options_set_max_size_amplification_percent(universal, INT32_MAX);
+    rocksdb_options_set_universal_compaction_options(options, universal);
+    rocksdb_universal_compaction_options_destroy(universal);
+    rocksdb_options_set_compaction_style(options, rocksdb_universal_compaction);
+    rocksdb_options_set_level0_file_num_compaction_trigger(options, 128);
+    rocksdb_options_set_level0_slowdown_writes_trigger(options, 1 << 20);
+    rocksdb_options_set_level0_stop_writes_trigger(options, 1 << 20);
+}
+
+rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool create, bool direct)
+{
+    rocksdb_options_t *base = rocksdb_options_create(), *options = rocksdb_options_create();
+    char *error = NULL;
+    rocksdb_get_options_from_string(
+        base, "avoid_flush_during_shutdown=true;max_bgerror_resume_count=0", options, &error);
+    rocksdb_options_destroy(base);
+    rocksdb_free(error); /* both options exist in 7.8 and later */
+    rocksdb_options_set_create_if_missing(options, create);
+    rocksdb_options_set_compression(options, rocksdb_no_compression);
+    /* What is flushed is seldom read again soon: it need not pass through the page cache. */
+    rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, direct);
+    rocksdb_options_set_write_buffer_size(options, 24u << 20);
+    rocksdb_options_set_max_write_buffer_number(options, 2);
+    rocksdb_options_set_keep_log_file_num(options, 2);
+    rocksdb_options_set_max_open_files(options, 512);
+    rocksdb_options_set_info_log_level(options, 2);
+    /* A torn last commit is dropped; damage before it is an error. */
+    rocksdb_options_set_wal_recovery_mode(options, 0);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    tune_compaction(options);
+    return options;
+}
+
+rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache)
+{
+    rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+    *cache = rocksdb_cache_create_lru(4u << 20);
+    rocksdb_block_based_options_set_block_cache(table, *cache);
+    rocksdb_block_based_options_set_filter_policy(table,
+                                                  rocksdb_filterpolicy_create_bloom_full(10));
+    rocksdb_block_based_options_set_checksum(table, 4); /* XXH3 */
+    rocksdb_block_based_options_set_block_size(table, 16u << 10);
+    return table;
+}

@@ -1,0 +1,15 @@
+/* log_options.h: how RocksDB is set up for the embedded log (log_embedded.c). */
+#ifndef PIPE_LOG_OPTIONS_H
+#define PIPE_LOG_OPTIONS_H
+
+#include <stdbool.h>
+
+#include <rocksdb/c.h>
+
+/* Both are the caller's to destroy, in this order: options, table options, cache. */
+rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache);
+/* direct: flushes bypass the page cache; not every file system can. */
+rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool create,
+                               bool direct);
+
+#endif
