@@ -50,14 +50,14 @@ Q := @
 say := @printf '  %-5s%s\n'
 endif
 
-.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update soak tidy clean help
+.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test unit bench bench-operators docs generated golden-update soak tidy clean'
+	@echo 'Targets: demo test unit bench bench-operators docs generated golden-update fuzz soak tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -164,6 +164,10 @@ $(BUILD)/bench-operators: tests/bench/operators.c $(BUILD)/libpipe.a
 
 bench-operators: $(BUILD)/bench-operators
 	@$<
+
+# Every parser of untrusted bytes, a minute each; SECONDS_EACH changes that.
+fuzz: all
+	@SECONDS_EACH=$${SECONDS_EACH:-60} tests/fuzz/run.sh
 
 # Random pipelines against the independent model, without end.
 soak: all

@@ -112,6 +112,7 @@ suite model build tests/model/run.py --cases 300
 suite docs build python3 tests/docs_examples.py
 suite tidy - tests/tidy.sh
 suite clang - clang
+suite fuzz build env SECONDS_EACH="${FUZZ_SECONDS:-5}" tests/fuzz/run.sh
 suite asan_build - asan_build
 suite asan_unit asan_build unit build/asan SANITIZE=1
 suite asan_golden asan_build tests/golden/run.py --build build/asan

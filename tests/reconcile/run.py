@@ -54,12 +54,15 @@ class Build:
 
     def program(self, name):
         program = self.scratch / name
+        pipe = HERE / f"{name}.pipe"
+        if not pipe.exists():
+            pipe = ROOT / f"tests/golden/c/{name}.pipe"
         if not program.exists():
             call(
                 [
                     self.directory / "pipec",
                     "build",
-                    HERE / f"{name}.pipe",
+                    pipe,
                     "--out",
                     self.scratch / "generated",
                     "-o",
@@ -492,6 +495,33 @@ def ledgers_agree(build):
         raise Failure("the ledger of files was not used")
 
 
+def ledgers_of_files(build):
+    """A source that reads CSV, and a topic with times that are too far ahead."""
+    orders, golden = build.program("orders"), build.program("traffic")
+    cwd = build.scratch / "ledgers"
+    cwd.mkdir()
+    options = ["--count", 5000, "--rate", "10/s", "--progress", "never"]
+    call([orders, "traffic", "--to", ".", "--ledger", "placed.jsonl", *options], cwd)
+    call([orders, "run", "--embedded", "run", "--path", "placed=placed.csv"], cwd)
+    verdict = reconcile(orders, cwd, True, "--ledger", "placed.jsonl")
+    if not any(check["group"] == "ledger" for check in verdict["checks"]):
+        raise Failure("no check of the ledger")
+    shutil.rmtree(cwd / "run")
+    for output in ("sold.csv", "totals.jsonl", "refused.jsonl"):
+        (cwd / output).unlink()
+    (cwd / "placed.csv").write_text((cwd / "placed.csv").read_text().replace(",DE,", ",FR,", 1))
+    call([orders, "run", "--embedded", "run", "--path", "placed=placed.csv"], cwd)
+    verdict = reconcile(orders, cwd, False, "--ledger", "placed.jsonl")
+    expect_different(verdict, ["placed"], "missing", 1)
+    shutil.rmtree(cwd / "run")
+    call(traffic_run(golden, 5000, 50, 3), cwd)
+    checks = {check["left"]: check for check in reconcile(golden, cwd, True)["checks"]}
+    if checks["events: undecodable + schema_unknown"]["left_value"] == 0:
+        raise Failure("no poison was sent")
+    if checks["events: event_time_ahead"]["left_value"] == 0:
+        raise Failure("no time was ahead")
+
+
 def check_ledger(lines):
     head, records = lines[0], lines[1:]
     if head["position"] != len(records) or head["seed"] != 7 or head["count"] != 20000:
@@ -584,6 +614,7 @@ TESTS = [
     damaged_corrections_are_named,
     wrong_counters_are_named,
     ledgers_agree,
+    ledgers_of_files,
     other_traffic_is_refused,
     injected_rows_are_told_apart,
     a_running_directory_is_refused,
