@@ -322,13 +322,25 @@ static const struct command_row *row_of(enum command command)
     return &command_rows[i];
 }
 
+/* Which command `--help` is asked of; NULL: none. */
+static const char *help_topic(const struct line *line)
+{
+    for (size_t i = 0; i < line->option_count; i++)
+        if (line->options[i].row->option == OPTION_EXPLAIN)
+            return "--explain";
+    for (size_t i = 0; line->word_count > 0 && i < COMMAND_ROWS; i++)
+        if (command_rows[i].name != NULL && strcmp(command_rows[i].name, line->words[0]) == 0)
+            return line->words[0];
+    return NULL;
+}
+
 static int run_line(struct line *line)
 {
     struct options options = {.root = ".", .generated = "generated", .stage = EXPLAIN_PHYSICAL};
     bool explains = false;
     for (size_t i = 0; i < line->option_count; i++) {
         if (line->options[i].row->option == OPTION_HELP)
-            return command_help(NULL);
+            return command_help(help_topic(line));
         if (line->options[i].row->option == OPTION_VERSION)
             return puts("pipec " PIPEC_VERSION), flush_stdout() ? 0 : 1;
         explains |= line->options[i].row->option == OPTION_EXPLAIN;

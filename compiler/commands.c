@@ -81,19 +81,6 @@ int command_check(const struct options *options)
     return code;
 }
 
-/* The pipeline's name becomes the name of files: false, after a message, if it could leave its
- * place. */
-static bool is_file_name(const char *name)
-{
-    size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
-    if (size > 0 && name[size] == '\0' && name[0] != '-')
-        return true;
-    complain("the pipeline's name is used for files and must be letters, digits, `_` and `-`, not "
-             "`%s`",
-             name);
-    return false;
-}
-
 /* Compiles one file to C and, if `build`, to a program. */
 static int compile_file(const struct options *options, bool build)
 {
@@ -106,7 +93,7 @@ static int compile_file(const struct options *options, bool build)
         const char *made = options->program_path != NULL
                                ? options->program_path
                                : arena_printf(program->arena, "build/%s", name);
-        if (!is_file_name(name) || !emit_all(program, options->generated))
+        if (!emit_all(program, options->generated))
             code = 1;
         else if (build)
             code = build_program(c_path, made, false);
@@ -214,7 +201,7 @@ int command_test(const struct options *options)
     struct program *program = open_program(options, options->files[0]);
     int code = 0;
     if (check_program(program))
-        code = is_file_name(program->name) ? test_program(program, options) : 1;
+        code = test_program(program, options);
     return close_program(options, program, code);
 }
 
@@ -225,62 +212,6 @@ int command_contracts(const struct options *options)
     if (!flush_stdout())
         code = 1;
     return close_program(options, program, code);
-}
-
-static void print_overview(void)
-{
-    static const char *const lines[] = {
-        "pipec compiles a pipeline (a .pipe file) to C, and that C to a native program.",
-        "",
-        "  pipec check shop.pipe             is it right? Prints every error, or nothing",
-        "  pipec --explain shop.pipe         the plan: stages, state and its bounds, guarantees",
-        "  pipec shop.pipe                   write generated/shop/shop.c",
-        "  pipec build shop.pipe             also run the C compiler: build/shop",
-        "  pipec test shop.pipe              run its `test` statements: rows in, rows out",
-        "  pipec fmt shop.pipe               rewrite in the canonical layout, comments kept",
-        "  pipec contracts check contracts   are all schema versions compatible?",
-        "  pipec help PC3104                 what an error means, with an example",
-        "",
-        "Options",
-        "  --root DIR              paths in the file are relative to DIR (default: here)",
-        "  --diagnostics=json      errors as one JSON object a line, on standard error",
-        "  -o DIR, --out DIR       where the C goes (default: generated)",
-        "  build: -o FILE          the program (default: build/NAME); --out DIR as above",
-        "  fmt: --check            change nothing; name the files that would change, exit 1",
-        "  test: --only TITLE      only this test",
-        "        --update          write the rows that came out into the file; exit 1 if it "
-        "changed",
-        "        -v                name the tests that passed, too",
-        "  --explain: --format text|json|mermaid|dot    --stage ast|logical|physical",
-        "             --rate 5000/s                     size the state for that many records",
-        "  --version, --help",
-        "",
-        "A first pipeline, hello.pipe: rows of a file, the long words kept",
-        "",
-        "  pipeline hello;",
-        "",
-        "  source lines",
-        "    from file 'words.csv' format csv",
-        "    columns (word string, size int32)",
-        "    rejects to bad;",
-        "",
-        "  stream long from lines",
-        "    where size > 3;",
-        "",
-        "  sink out from long to file 'long.jsonl' format jsonl at least once;",
-        "  sink refused from bad to file 'bad.jsonl' format jsonl at least once;",
-        "",
-        "  pipec build hello.pipe && build/hello run",
-        "",
-        "A test runs three ways: straight; stopped and restored after every row; with every commit",
-        "refused once. The language is in docs/language.md.",
-        "",
-        "Environment: CC and CFLAGS for build and test; PIPEC_HOME, where runtime/ and libpipe.a "
-        "are.",
-        "Exit codes: 0 ok, 1 errors in the program, 2 usage, 4 a fault of pipec.",
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        puts(lines[i]);
 }
 
 static void print_indented(const char *text)
@@ -308,20 +239,50 @@ static void print_help(const struct help_text *help)
     }
 }
 
+/* The codes that share most with what was asked for. */
+static int unknown_topic(const char *topic)
+{
+    const char *shape = topic + strspn(topic, "PCWpcw");
+    bool is_code = shape != topic && shape[strspn(shape, "0123456789")] == '\0';
+    const char *near = "";
+    char list[256] = "";
+    size_t best = 1, used = 0;
+    for (size_t i = 0; is_code && i < help_text_count; i++) {
+        const char *code = help_texts[i].code;
+        size_t same = 0;
+        while (code[same] != '\0' && toupper((unsigned char)topic[same]) == code[same])
+            same++;
+        if (same > best) {
+            best = same;
+            used = 0;
+        }
+        if (same == best && best > 1 && used < 60)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     used > 0 ? ", " : "", code);
+    }
+    if (used > 0)
+        near = list;
+    if (is_code)
+        complain(*near ? "there is no message %s; near it: %s" : "there is no message %s", topic,
+                 near);
+    else
+        complain("`%s` is neither the code of a message, as PC3104, nor a command", topic);
+    return 2;
+}
+
 int command_help(const char *topic)
 {
     if (topic == NULL) {
         print_overview();
         return flush_stdout() ? 0 : 1;
     }
+    if (print_command_help(topic))
+        return flush_stdout() ? 0 : 1;
     for (size_t i = 0; i < help_text_count; i++) {
         if (strcasecmp(help_texts[i].code, topic) == 0) {
             print_help(&help_texts[i]);
             return flush_stdout() ? 0 : 1;
         }
     }
-    complain("`%s` is not the code of a message; one looks like PC3104 and stands in [ ] behind "
-             "`error` or `warning`",
-             topic);
-    return 2;
+    return unknown_topic(topic);
 }

@@ -75,6 +75,28 @@ const char *aggregate_member(struct emitter *e, const struct stream *stream,
     return names_of(e, stream)->leaves.info->members[2 + step->key_count + i].name;
 }
 
+static bool begins_with(const char *text, const char *word)
+{
+    size_t size = strlen(word);
+    return strncmp(text, word, size) == 0 && (text[size] == '\0' || text[size] == '_');
+}
+
+/* What the names of an aggregate's arguments begin with: its member, unless another member could
+ * be one of them, as `low_key` of `low`. */
+static const char *argument_base(struct emitter *e, const struct stream *stream,
+                                 const struct step *step, size_t i)
+{
+    const char *base = aggregate_member(e, stream, step, i);
+    for (size_t number = i;; number += step->aggregate_count) {
+        size_t clashes = 0;
+        for (size_t j = 0; j < step->aggregate_count; j++)
+            clashes += j != i && begins_with(aggregate_member(e, stream, step, j), base);
+        if (clashes == 0)
+            return base;
+        base = arena_printf(e->arena, "argument%zu", number);
+    }
+}
+
 /* ---- struct, init, merge, save, load, drop ---- */
 
 static void emit_each(struct emitter *e, const struct stream *stream, const struct step *step,
@@ -184,9 +206,10 @@ static void emit_first_last(struct emitter *e, const char *word, const char *mem
     emit(e, 1, "}");
 }
 
-static void emit_by(struct emitter *e, const struct aggregate *aggregate, const char *word,
-                    const char *member, const char *code, const char *by)
+static void emit_by(struct emitter *e, const struct aggregate *aggregate, const char *member,
+                    const char *base, const char *code, const char *by)
 {
+    const char *word = aggregate_word(aggregate);
     const struct type *type = aggregate->by->type;
     const char *key = by;
     bool text = type->kind == TYPE_STRING || type->kind == TYPE_UUID || type->kind == TYPE_BYTES;
@@ -194,10 +217,10 @@ static void emit_by(struct emitter *e, const struct aggregate *aggregate, const 
         const char *order = type_is_float(type)          ? "float"
                             : type->kind == TYPE_DECIMAL ? "decimal"
                                                          : "int";
-        emit(e, 1, "uint8_t %s_order[PIPE_ORDER_MAX];", member);
+        emit(e, 1, "uint8_t %s_order[PIPE_ORDER_MAX];", base);
         emit(e, 1, "struct pipe_str %s_by = pipe_str_of(%s_order, pipe_order_%s(%s_order, %s));",
-             member, member, order, member, by);
-        key = arena_printf(e->arena, "%s_by", member);
+             base, base, order, base, by);
+        key = arena_printf(e->arena, "%s_by", base);
     }
     emit(e, 1, "if (pipe_%s_wants(&acc->%s, %s, &position)) {", word, member, key);
     emit(e, 2, "task->text.size = 0;");
@@ -211,7 +234,8 @@ static void emit_by(struct emitter *e, const struct aggregate *aggregate, const 
 
 /* The call that takes `code` in. */
 static void emit_update_call(struct emitter *e, const struct aggregate *aggregate,
-                             const char *member, const char *code, const char *by)
+                             const char *member, const char *base, const char *code,
+                             const char *by)
 {
     const char *word = aggregate_word(aggregate);
     switch (aggregate->kind) {
@@ -227,7 +251,7 @@ static void emit_update_call(struct emitter *e, const struct aggregate *aggregat
         return;
     case AGG_MIN_BY:
     case AGG_MAX_BY:
-        emit_by(e, aggregate, word, member, code, by);
+        emit_by(e, aggregate, member, base, code, by);
         return;
     case AGG_COUNT_DISTINCT:
     case AGG_APPROX_COUNT_DISTINCT:
@@ -276,26 +300,29 @@ static struct value argument_value(struct emitter *e, const struct stream *strea
 }
 
 static void emit_update_one(struct emitter *e, const struct stream *stream,
-                            const struct aggregate *aggregate, const char *member,
+                            const struct step *step, size_t i,
                             struct clause_function *const functions[2])
 {
+    const struct aggregate *aggregate = &step->aggregates[i];
+    const char *member = aggregate_member(e, stream, step, i),
+               *base = argument_base(e, stream, step, i);
     struct value value = {.code = ""}, by = {.code = ""};
     if (aggregate->arg != NULL)
-        value = argument_value(e, stream, aggregate->arg, functions[0], member);
+        value = argument_value(e, stream, aggregate->arg, functions[0], base);
     if (aggregate->by != NULL)
         by = argument_value(e, stream, aggregate->by, functions[1],
-                            arena_printf(e->arena, "%s_key", member));
+                            arena_printf(e->arena, "%s_key", base));
     const char *null = value.null;
     if (by.null != NULL)
         null = null == NULL ? by.null : arena_printf(e->arena, "%s || %s", null, by.null);
     if (null == NULL) {
-        emit_update_call(e, aggregate, member, value.code, by.code);
+        emit_update_call(e, aggregate, member, base, value.code, by.code);
         return;
     }
     bool simple = strchr(null, ' ') == NULL;
     struct text call = {0}, *before = e->out;
     e->out = &call;
-    emit_update_call(e, aggregate, member, value.code, by.code);
+    emit_update_call(e, aggregate, member, base, value.code, by.code);
     e->out = before;
     bool one = strchr(call.data, '\n') == call.data + call.size - 1;
     emit(e, 1, simple ? "if (!%s)%s" : "if (!(%s))%s", null, one ? "" : " {");
@@ -344,9 +371,9 @@ static void emit_args_struct(struct emitter *e, const struct stream *stream,
 {
     emit(e, 0, "struct %s {", tag);
     for (size_t i = 0; i < step->aggregate_count; i++) {
-        const char *member = aggregate_member(e, stream, step, i);
-        emit_args_member(e, step->aggregates[i].arg, member);
-        emit_args_member(e, step->aggregates[i].by, arena_printf(e->arena, "%s_key", member));
+        const char *base = argument_base(e, stream, step, i);
+        emit_args_member(e, step->aggregates[i].arg, base);
+        emit_args_member(e, step->aggregates[i].by, arena_printf(e->arena, "%s_key", base));
     }
     emit(e, 0, "};\n");
 }
@@ -388,10 +415,10 @@ void emit_evaluations(struct emitter *e, const struct stream *stream, const stru
     emit(e, 1, "struct pipe_counters *count = &task->counters[%s];", names_of(e, stream)->index);
     emit(e, 1, "struct %s args = {0};\n", functions->args_tag);
     for (size_t i = 0; i < step->aggregate_count; i++) {
-        const char *member = aggregate_member(e, stream, step, i);
-        emit_evaluate(e, stream, step->aggregates[i].arg, functions->arguments[2 * i], member);
+        const char *base = argument_base(e, stream, step, i);
+        emit_evaluate(e, stream, step->aggregates[i].arg, functions->arguments[2 * i], base);
         emit_evaluate(e, stream, step->aggregates[i].by, functions->arguments[2 * i + 1],
-                      arena_printf(e->arena, "%s_key", member));
+                      arena_printf(e->arena, "%s_key", base));
     }
     emit(e, 1, "count->selected++;");
 }
@@ -405,8 +432,7 @@ static void emit_update(struct emitter *e, const struct stream *stream, const st
     if (needs_position(step))
         emit(e, 1, "struct pipe_position position = pipe_position_of(record);\n");
     for (size_t i = 0; i < step->aggregate_count; i++)
-        emit_update_one(e, stream, &step->aggregates[i], aggregate_member(e, stream, step, i),
-                        &functions->arguments[2 * i]);
+        emit_update_one(e, stream, step, i, &functions->arguments[2 * i]);
     const char *body = function.body.data == NULL ? "" : function.body.data;
     const char *list = arena_printf(e->arena, "struct %s *acc", functions->acc_tag),
                *call = "hit.acc";

@@ -133,31 +133,53 @@ struct stream_names *names_of(struct emitter *e, const struct stream *stream)
     return &e->streams[stream_index(e, stream)];
 }
 
+/* What is made of a stream's identifier without global_name. */
+static const char *const derived[] = {
+    "select_%s",   "unnest_%s",    "ship_%s",     "key_%s",      "late_%s",     "update_%s",
+    "overflow_%s", "%s_acc_init",  "%s_acc_merge", "%s_acc_save", "%s_acc_load", "%s_acc_drop"};
+enum { DERIVED = sizeof derived / sizeof *derived };
+
+static const char *derived_name(struct emitter *e, size_t i, const char *ident)
+{
+    const char *at = strstr(derived[i], "%s");
+    return arena_printf(e->arena, "%.*s%s%s", (int)(at - derived[i]), derived[i], ident, at + 2);
+}
+
+/* An identifier for the stream all of whose derived names are free; they are taken. */
+static const char *stream_ident(struct emitter *e, const struct stream *stream, ident_list *idents)
+{
+    for (;;) {
+        const char *ident = unique_in(e, idents, mangle(e, stream->name.text));
+        size_t free_names = 0;
+        while (free_names < DERIVED &&
+               !is_ident_in(e, &e->globals, derived_name(e, free_names, ident)))
+            free_names++;
+        if (free_names < DERIVED)
+            continue;
+        for (size_t i = 0; i < DERIVED; i++)
+            add_ident(e, &e->globals, derived_name(e, i, ident));
+        return ident;
+    }
+}
+
 static void name_stream(struct emitter *e, const struct stream *stream, ident_list *idents)
 {
     struct stream_names *names = names_of(e, stream);
-    names->ident = unique_in(e, idents, mangle(e, stream->name.text));
+    names->ident = stream_ident(e, stream, idents);
     names->index = global_name(e, "STREAM_%s", names->ident);
     names->push = global_name(e, "push_%s", names->ident);
     names->keep = global_name(e, "keep_%s", names->ident);
     names->out = global_name(e, "out_%s", names->ident);
     names->reject = global_name(e, "reject_%s", names->ident);
     names->emit_row = global_name(e, "emit_%s", names->ident);
-    static const char *const reserved[] = {"select", "unnest", "ship",    "key",
-                                           "late",   "update", "overflow"};
-    static const char *const endings[] = {"acc_init", "acc_merge", "acc_save", "acc_load",
-                                          "acc_drop"};
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        global_name(e, "%s_%s", reserved[i], names->ident);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        global_name(e, "%s_%s", names->ident, endings[i]);
 }
 
 /* Names of the generated file that are not made by global_name, or of the runtime. */
 static const char *const fixed[] = {
     "explain_text",     "plan_json",           "sources", "streams",
     "stages",           "exchanges",           "sinks",   "traffics",
-    "pipe_reject_type", "pipe_reject_columns", "secrets", "start"};
+    "pipe_reject_type", "pipe_reject_columns", "secrets", "start",
+    "key_t" /* of the headers */};
 
 void name_everything(struct emitter *e)
 {

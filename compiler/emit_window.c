@@ -161,26 +161,27 @@ static bool keeps_encoded(const struct aggregate *aggregate)
            aggregate->kind == AGG_MIN_BY || aggregate->kind == AGG_MAX_BY;
 }
 
-/* first, last, min_by, max_by: the value is kept in the state's encoding. */
+/* first, last, min_by, max_by: the value is kept in the state's encoding. What a column needs on the
+ * way stands in a block: columns have any name, so none of a local is made of theirs. */
 static void emit_finish_encoded(struct emitter *e, const struct stream *stream,
                                 const struct aggregate *aggregate, const char *member,
                                 const char *null)
 {
-    const char *bytes = arena_printf(e->arena, "%s_bytes", member);
-    emit(e, 1, "struct pipe_str %s;", bytes);
-    emit(e, 1, "bool %s_none;", member);
-    emit(e, 1, "pipe_%s_finish(&acc->%s, &%s, &%s_none);", aggregate_word(aggregate), member, bytes,
-         member);
-    emit(e, 1, "const uint8_t *%s_at = (const uint8_t *)%s.data;", member, bytes);
-    emit(e, 1,
-         "if (!%s_none && !pipe_value_load(&%s, &%s_at, %s_at + %s.size, &task->arena, &out.%s)) {",
-         member, type_descriptor(e, aggregate->type), member, member, bytes, member);
-    emit(e, 2, "pipe_fatal(task, \"%%s: the state of a window is damaged\", %s);",
+    emit(e, 1, "{");
+    emit(e, 2, "struct pipe_str bytes;");
+    emit(e, 2, "bool none;");
+    emit(e, 2, "pipe_%s_finish(&acc->%s, &bytes, &none);", aggregate_word(aggregate), member);
+    emit(e, 2, "const uint8_t *from = (const uint8_t *)bytes.data;");
+    emit(e, 2,
+         "if (!none && !pipe_value_load(&%s, &from, from + bytes.size, &task->arena, &out.%s)) {",
+         type_descriptor(e, aggregate->type), member);
+    emit(e, 3, "pipe_fatal(task, \"%%s: the state of a window is damaged\", %s);",
          c_string_z(e, stream->name.text));
-    emit(e, 2, "return false;");
-    emit(e, 1, "}");
+    emit(e, 3, "return false;");
+    emit(e, 2, "}");
     if (null != NULL)
-        emit(e, 1, "out.%s = %s_none;", null, member);
+        emit(e, 2, "out.%s = none;", null);
+    emit(e, 1, "}");
 }
 
 static void emit_finish(struct emitter *e, const struct stream *stream, const struct step *step,
@@ -194,7 +195,8 @@ static void emit_finish(struct emitter *e, const struct stream *stream, const st
         return;
     }
     const char *other = finish_type(e, aggregate);
-    const char *target = arena_printf(e->arena, other != NULL ? "%s" : "out.%s", column->name);
+    const char *target =
+        other != NULL ? "value" : arena_printf(e->arena, "out.%s", column->name);
     const char *extra = "";
     if (aggregate->kind == AGG_APPROX_QUANTILE)
         extra = arena_printf(e->arena, "%.17g, ", aggregate->quantile);
@@ -210,11 +212,15 @@ static void emit_finish(struct emitter *e, const struct stream *stream, const st
              names_of(e, stream)->ident, c_string_z(e, aggregate->name));
         return;
     }
-    if (other != NULL)
-        emit(e, 1, "%s %s;", other, column->name);
-    emit(e, 1, "%s;", call);
-    if (other != NULL)
-        emit(e, 1, "out.%s = (%s)%s;", column->name, c_type(e, aggregate->type), column->name);
+    if (other == NULL) {
+        emit(e, 1, "%s;", call);
+        return;
+    }
+    emit(e, 1, "{");
+    emit(e, 2, "%s value;", other);
+    emit(e, 2, "%s;", call);
+    emit(e, 2, "out.%s = (%s)value;", column->name, c_type(e, aggregate->type));
+    emit(e, 1, "}");
 }
 
 static bool has_sum(const struct step *step)

@@ -62,11 +62,26 @@ static const char *field_list(struct program *program, const struct record_type 
     return row->field_count > 12 ? arena_printf(program->arena, "%s, …", list) : list;
 }
 
+/* As a literal of the language. */
+const char *text_literal(struct program *program, const char *text)
+{
+    const char *out = "'";
+    for (size_t size; *text; text += size) {
+        size = strcspn(text, "'");
+        out = arena_printf(program->arena, "%s%.*s%s", out, (int)size, text,
+                           text[size] ? "''" : "");
+        size += text[size] != '\0';
+    }
+    return arena_printf(program->arena, "%s'", out);
+}
+
 void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
                            const char *row_of)
 {
     struct diag *diag =
         diag_error(program, PC2006, name.span, "`%s` has no column `%s`", row_of, name.text);
+    if (!diag_is_shown(diag))
+        return;
     const char *meant = nearest_field(program, row, name.text);
     if (meant)
         diag_help(diag, "did you mean `%s`?", meant);
@@ -175,16 +190,6 @@ bool coerce(struct scope *scope, struct expr **slot, const struct type *type)
     return true;
 }
 
-/* The cast that would mend a mismatch, as text. */
-static void help_cast(struct scope *scope, struct diag *diag, const struct expr *expr,
-                      const struct type *type)
-{
-    if (type_is_nested(type) || type_is_nested(expr->type) || type->kind == TYPE_ENUM)
-        return;
-    diag_help(diag, "write `cast(%s as %s)`", span_text(scope->program, expr->span),
-              type_name(scope->program, type));
-}
-
 void coerce_or_report(struct scope *scope, struct expr **slot, const struct type *type,
                       const char *what)
 {
@@ -194,7 +199,7 @@ void coerce_or_report(struct scope *scope, struct expr **slot, const struct type
     struct expr *expr = *slot;
     struct diag *diag = diag_error(program, PC3005, expr->span, "%s must be %s, and this is %s",
                                    what, type_name(program, type), type_name(program, expr->type));
-    help_cast(scope, diag, expr, type);
+    help_conversion(scope, diag, expr, type);
     poison(expr);
 }
 
@@ -245,6 +250,16 @@ const struct type *common_type(struct scope *scope, struct expr **const *slots, 
 
 /* --- paths --- */
 
+static bool comes_from_kafka(const struct scope *scope)
+{
+    for (size_t i = 0; i < scope->program->streams.count; i++) {
+        const struct stream *stream = scope->program->streams.items[i];
+        if (stream->kind == STREAM_SOURCE && stream->source && stream->source->is_kafka)
+            return true;
+    }
+    return false;
+}
+
 static bool kafka_path(struct scope *scope, struct expr *expr)
 {
     static const struct {
@@ -266,7 +281,10 @@ static bool kafka_path(struct scope *scope, struct expr *expr)
             struct diag *diag = diag_error(scope->program, PC3022, expr->span,
                                            "`%s` can't be read here", roots[i].name);
             diag_note(diag, "%s", scope->kafka_refusal);
-            diag_help(diag, "select it into a column of an earlier stream of a Kafka source");
+            if (comes_from_kafka(scope))
+                diag_help(diag, "select it into a column of an earlier stream");
+            else
+                diag_help(diag, "remove it; only records of a topic have it");
             poison(expr);
             return true;
         }
@@ -278,6 +296,24 @@ static bool kafka_path(struct scope *scope, struct expr *expr)
         return true;
     }
     return false;
+}
+
+/* "x" is a name: who wrote it may have meant text. */
+static void report_unknown_value(struct scope *scope, const struct expr *expr,
+                                 const struct record_type *record)
+{
+    struct program *program = scope->program;
+    const struct name *name = &expr->path.items[0];
+    bool is_quoted = name->span.source != NULL && name->span.begin < name->span.source->size &&
+                     name->span.source->text[name->span.begin] == '"';
+    if (!is_quoted || expr->path.count > 1 || nearest_field(program, record, name->text)) {
+        report_unknown_column(program, *name, record, scope->row_of);
+        return;
+    }
+    struct diag *diag = diag_error(program, PC2006, name->span, "`%s` has no column `%s`",
+                                   scope->row_of, name->text);
+    diag_note(diag, "its columns are: %s", field_list(program, record));
+    diag_help(diag, "text stands in single quotes: %s", text_literal(program, name->text));
 }
 
 static void report_not_record(struct scope *scope, const struct expr *expr, size_t at,
@@ -334,7 +370,7 @@ static void check_path(struct scope *scope, struct expr *expr)
             if (i > 0)
                 report_no_field(scope, &expr->path.items[i], record);
             else if (!kafka_path(scope, expr))
-                report_unknown_column(scope->program, expr->path.items[0], record, scope->row_of);
+                report_unknown_value(scope, expr, record);
             return;
         }
         const struct field *field = &record->fields[index];
@@ -359,9 +395,9 @@ static void report_mismatch(struct scope *scope, const struct expr *at, const st
     diag_also(diag, a->span, "%s", type_name(program, a->type));
     diag_also(diag, b->span, "%s", type_name(program, b->type));
     if (type_is_integer(a->type) && type_is_float(b->type))
-        help_cast(scope, diag, a, b->type);
+        help_either_conversion(scope, diag, a, b);
     else
-        help_cast(scope, diag, b, a->type);
+        help_either_conversion(scope, diag, b, a);
 }
 
 /* Brings the slots to one type; false (all reported) if there is none. */
@@ -388,6 +424,16 @@ bool unify(struct scope *scope, const struct expr *at, struct expr **const *slot
         }
     report_mismatch(scope, at, *slots[0], *slots[1], op);
     return false;
+}
+
+static void report_never_null(struct scope *scope, const struct expr *expr)
+{
+    struct program *program = scope->program;
+    const char *text = span_text(program, expr->left->span);
+    struct diag *diag = diag_lint(program, W2006, expr->span, "`%s` is always %s",
+                                  span_text(program, expr->span), expr->negated ? "true" : "false");
+    diag_note(diag, "`%s` is never null here", text);
+    diag_help(diag, "remove it");
 }
 
 static void check_between(struct scope *scope, struct expr *expr)
@@ -604,6 +650,8 @@ void check_expr(struct scope *scope, struct expr **slot)
         is_untyped_null(scope, expr->left);
         expr->type = type_simple(is_poison(expr->left) ? TYPE_POISON : TYPE_BOOL);
         expr->fallible = expr->left->fallible;
+        if (!is_poison(expr->left) && !expr->left->nullable)
+            report_never_null(scope, expr);
         break;
     case EXPR_BETWEEN:
         check_between(scope, expr);

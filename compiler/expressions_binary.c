@@ -38,22 +38,17 @@ static void report_operator(struct scope *scope, struct expr *expr, const struct
 }
 
 /* The text that brings two types together, for the help of a message. */
-static void help_pair(struct scope *scope, struct diag *diag, const struct expr *a,
-                      const struct expr *b)
+static void help_pair(struct scope *scope, struct diag *diag, const struct expr *expr)
 {
-    struct program *program = scope->program;
+    const struct expr *a = expr->left, *b = expr->right;
     bool numbers = type_is_numeric(a->type) && type_is_numeric(b->type);
     const struct expr *change = b, *keep = a;
     if (numbers ? type_is_float(b->type) : a->type->kind == TYPE_STRING)
         change = a, keep = b;
     if (numbers)
         diag_note(diag, "a number becomes a float only by a cast");
-    if (change->kind == EXPR_STRING && type_is_numeric(keep->type))
-        diag_help(diag, "write the number without quotes");
-    else if (!type_is_nested(keep->type) && !type_is_nested(change->type) &&
-             keep->type->kind != TYPE_ENUM && keep->type->kind != TYPE_NULL)
-        diag_help(diag, "write `cast(%s as %s)`", span_text(program, change->span),
-                  type_name(program, keep->type));
+    if (!help_date_arithmetic(scope, diag, expr, op_text(expr->op)))
+        help_either_conversion(scope, diag, change, keep);
 }
 
 static void report_pair(struct scope *scope, struct expr *expr)
@@ -65,7 +60,7 @@ static void report_pair(struct scope *scope, struct expr *expr)
                                    op_text(expr->op), ta, tb);
     diag_also(diag, a->span, "%s", ta);
     diag_also(diag, b->span, "%s", tb);
-    help_pair(scope, diag, a, b);
+    help_pair(scope, diag, expr);
     poison(expr);
 }
 

@@ -488,8 +488,11 @@ static void report_unknown_function(struct scope *scope, const struct expr *expr
         diag_error(program, PC3003, expr->call.span, "there is no function `%s`", name);
     const char *const *names = function_names(false, &count);
     const char *meant = nearest_name(name, names, count);
+    const char *instead = foreign_word_help(name, strlen(name), true);
     if (strncmp(name, "kafka_", 6) == 0)
         diag_help(diag, "`%s` is written without parentheses", name);
+    else if (instead)
+        diag_help(diag, "%s", instead);
     else if (meant)
         diag_help(diag, "did you mean `%s`?", meant);
 }

@@ -388,6 +388,11 @@ static enum cast cast_kind(const struct type *from, const struct type *to)
     return CAST_NO;
 }
 
+bool cast_exists(const struct type *from, const struct type *to)
+{
+    return cast_kind(from, to) != CAST_NO;
+}
+
 /* cast('1e5' as float64): folded by nobody, but judged now. */
 static bool float_text_is_good(const struct expr *expr)
 {

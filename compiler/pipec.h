@@ -134,6 +134,8 @@ void diag_print(const struct program *program, FILE *to, bool json);
 
 /* The candidate nearest to `name` (Damerau-Levenshtein, at most a third of its length), or NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t count);
+/* What stands here for a word (or a function) of SQL that the language does not have, or NULL. */
+const char *foreign_word_help(const char *text, size_t size, bool functions);
 const char *code_name(enum code code); /* "PC3104" */
 const char *code_title(enum code code);
 

@@ -182,6 +182,19 @@ static void declare_statement(struct resolver *resolver, struct statement *state
 
 /* --- pipeline --- */
 
+/* It becomes the name of files and of the run's topics. */
+static void check_pipeline_name(struct program *program, const struct name *name)
+{
+    const char *text = name->text;
+    size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+    if (size > 0 && text[size] == '\0' && text[0] != '-')
+        return;
+    struct diag *diag =
+        diag_error(program, PC2036, name->span, "`%s` can't name a pipeline", text);
+    diag_note(diag, "the name becomes that of files");
+    diag_help(diag, "use letters, digits, `_` and `-`, not `-` first");
+}
+
 static void check_pipeline(struct resolver *resolver)
 {
     struct program *program = resolver->program;
@@ -204,6 +217,7 @@ static void check_pipeline(struct resolver *resolver)
                                            "`pipeline` is the first statement");
             diag_help(diag, "move `pipeline %s;` to the top", statement->name.text);
         }
+        check_pipeline_name(program, &statement->name);
         check_once(program, statement);
         const struct clause *commit = clause_find(statement, CLAUSE_COMMIT);
         if (commit && check_duration(program, commit->duration_ms, false, commit->span, "commit"))

@@ -103,6 +103,7 @@ enum fit { FIT_NO, FIT_YES, FIT_REPORTED };
 enum fit literal_fit(struct scope *scope, struct expr *expr, const struct type *type);
 /* Folds a cast of a literal; FIT_NO leaves it to run time. */
 enum fit literal_cast(struct scope *scope, struct expr *expr, const struct type *type);
+bool cast_exists(const struct type *from, const struct type *to);
 unsigned digits_of(__int128 value);
 bool int128_scale(__int128 *value, unsigned digits); /* × 10^digits; false beyond 38 digits */
 
@@ -114,10 +115,21 @@ bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *tex
 
 /* The source text of a span on one line, at most 60 bytes of it. */
 const char *span_text(struct program *program, struct span span);
+/* As a literal of the language, in single quotes. */
+const char *text_literal(struct program *program, const char *text);
 int field_index(const struct record_type *row, const char *name); /* -1: none */
 /* Reports an unknown column with the nearest one. */
 void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
                            const char *row_of);
+
+/* expressions_help.c: proposals that compile. False: there is none. */
+bool help_conversion(struct scope *scope, struct diag *diag, const struct expr *expr,
+                     const struct type *type);
+/* `change` to the type of `keep`, or else the other way round. */
+void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
+                            const struct expr *keep);
+bool help_date_arithmetic(struct scope *scope, struct diag *diag, const struct expr *expr,
+                          const char *op);
 
 /* --- statements --- */
 

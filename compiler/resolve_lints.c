@@ -191,13 +191,57 @@ static bool feeds_any_side(const struct resolver *resolver, const struct stream 
     return false;
 }
 
-static void report_side(struct program *program, const struct stream *side)
+static bool is_name_taken(const struct resolver *resolver, const char *name)
 {
+    return entity_find(resolver, intern_cstr(resolver->program, name)) != NULL;
+}
+
+/* A clause `key` that a topic of the side stream's rows needs; "": none, NULL: there is no key. */
+static const char *key_clause(struct program *program, const struct stream *side)
+{
+    if (side->kind == STREAM_REJECTS)
+        return "key reason ";
+    if (side->has_source_record)
+        return "";
+    for (size_t i = 0; side->row && i < side->row->field_count; i++) {
+        const char *name = side->row->fields[i].name;
+        bool bare = name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
+        if (type_is_key(side->row->fields[i].type))
+            return arena_printf(program->arena, bare ? "key %s " : "key \"%s\" ", name);
+    }
+    return NULL;
+}
+
+static void report_side(const struct resolver *resolver, const struct stream *side)
+{
+    struct program *program = resolver->program;
     struct diag *diag =
         diag_error(program, PC2015, side->span, "nobody reads `%s`", side->name.text);
     diag_note(diag, "its rows would be lost in silence");
-    diag_help(diag, "write `sink %s_topic from %s to kafka topic '%s' exactly once;`",
-              side->name.text, side->name.text, side->name.text);
+    if (!diag_is_shown(diag))
+        return;
+    bool any_topic = false, any_stdin = false;
+    for (size_t i = 0; i < resolver->all.count; i++) {
+        const struct source_def *source = resolver->all.items[i]->source;
+        any_topic |= source && source->is_kafka;
+        any_stdin |= source && source->path && strcmp(source->path, "-") == 0;
+    }
+    const char *key = key_clause(program, side), *name = side->name.text;
+    bool topic = any_topic && key && topic_name_is_good(name, strlen(name));
+    const char *file = name[strspn(name, "/.")] && !strchr(name, '/') && !strchr(name, '\'')
+                           ? name
+                           : "side_rows";
+    const char *sink = arena_printf(program->arena, topic ? "%s_topic" : "%s_rows", name);
+    while (is_name_taken(resolver, sink))
+        sink = arena_printf(program->arena, "%s_2", sink);
+    bool quoted = span_text(program, side->span)[0] == '"';
+    sink = arena_printf(program->arena, quoted ? "\"%s\"" : "%s", sink);
+    if (topic)
+        diag_help(diag, "write `sink %s from %s to kafka topic '%s' %sexactly once;`", sink,
+                  span_text(program, side->span), name, key);
+    else
+        diag_help(diag, "write `sink %s from %s to file '%s.jsonl' format jsonl %s once;`", sink,
+                  span_text(program, side->span), file, any_stdin ? "at least" : "exactly");
 }
 
 static void check_stream_use(const struct resolver *resolver, const struct stream *stream)
@@ -206,7 +250,7 @@ static void check_stream_use(const struct resolver *resolver, const struct strea
     if (stream->readers.count > 0 || stream->sinks.count > 0)
         return;
     if (stream->kind > STREAM_NORMAL) {
-        report_side(program, stream);
+        report_side(resolver, stream);
         return;
     }
     bool diverts =

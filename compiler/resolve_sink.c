@@ -190,6 +190,31 @@ static void check_contract(struct program *program, const struct sink *sink, str
         }
 }
 
+static bool is_avro_text(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *name && (*name < '0' || *name > '9') && name[strspn(name, letters)] == '\0';
+}
+
+static void derive_schema(struct program *program, struct sink *sink)
+{
+    const struct record_type *row = sink->from->row;
+    sink->avro_schema = schema_derive(program, sink->name.text, row);
+    if (sink->avro_schema)
+        return;
+    const char *name = is_avro_text(sink->name.text) ? NULL : sink->name.text;
+    for (size_t i = 0; !name && i < row->field_count; i++)
+        if (!is_avro_text(row->fields[i].name))
+            name = row->fields[i].name;
+    struct diag *diag =
+        name ? diag_error(program, PC5219, sink->span, "`%s` is no name in Avro", name)
+             : diag_error(program, PC5219, sink->span, "the rows of `%s` have no Avro schema",
+                          sink->from->name.text);
+    diag_note(diag, "Avro names are letters, digits and `_`, and begin with no digit");
+    diag_help(diag, name == sink->name.text ? "give the sink another name"
+                                            : "give it another name with `select`");
+}
+
 static void resolve_schema(struct resolver *resolver, struct sink *sink)
 {
     struct program *program = resolver->program;
@@ -208,7 +233,7 @@ static void resolve_schema(struct resolver *resolver, struct sink *sink)
     for (size_t i = 0; i < sink->from->row->field_count; i++)
         poisoned |= sink->from->row->fields[i].type->kind == TYPE_POISON;
     if (sink->format == FORMAT_AVRO && !sink->contract && !poisoned)
-        sink->avro_schema = schema_derive(program, sink->name.text, sink->from->row);
+        derive_schema(program, sink);
 }
 
 /* --- key and partitions --- */

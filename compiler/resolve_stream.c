@@ -85,6 +85,11 @@ static void build_filter(struct builder *builder, struct clause *clause)
     check_decision(scope, &clause->expr, clause_word(clause->kind));
     step->expr = clause->expr;
     note_fallible(builder, clause->expr);
+    if (clause->expr->is_constant && !is_poison(clause->expr)) {
+        struct diag *diag = diag_lint(program, W2006, clause->expr->span,
+                                      "this reads no column: it is the same for every row");
+        diag_help(diag, "remove it, or compare a column");
+    }
     if (kind == STEP_REQUIRE) {
         check_reason(program, clause);
         step->reason = clause->text;

@@ -1,4 +1,5 @@
 /* resolve_table.c: tables: order, partitions, rollups, corrections, upserts; sinks together. */
+#include <fnmatch.h>
 #include <string.h>
 #include "resolve_sink.h"
 
@@ -329,17 +330,43 @@ void resolve_table(struct program *program, struct sink *sink)
 
 /* --- sinks together --- */
 
-static bool same_target(const struct sink *a, const struct sink *b)
+/* "./a//b" as "a/b": the texts of two paths to one file become equal. */
+static const char *plain_path(struct program *program, const char *path)
 {
-    if (a->kind != b->kind || a->kind == SINK_KAFKA || a->kind == SINK_STDOUT || !a->target ||
-        !b->target)
+    char *out = arena_strndup(program->arena, path, strlen(path)), *to = out;
+    for (const char *at = path; *at;) {
+        bool starts = to == out ? at == path : to[-1] == '/';
+        if (starts && at[0] == '.' && at[1] == '/') {
+            for (at += 2; *at == '/'; at++)
+                ;
+            continue;
+        }
+        if (*at == '/' && to > out && to[-1] == '/') {
+            at++;
+            continue;
+        }
+        *to++ = *at++;
+    }
+    *to = '\0';
+    return out;
+}
+
+static bool same_target(struct program *program, const struct sink *a, const struct sink *b)
+{
+    if (a->kind != b->kind || a->kind == SINK_KAFKA)
         return false;
+    if (a->kind == SINK_STDOUT)
+        return true;
+    if (!a->target || !b->target)
+        return false;
+    if (a->kind == SINK_FILE)
+        return strcmp(plain_path(program, a->target), plain_path(program, b->target)) == 0;
     return strcmp(a->target, b->target) == 0;
 }
 
 static void check_pair(struct program *program, const struct sink *first, const struct sink *second)
 {
-    bool clash = same_target(first, second);
+    bool clash = same_target(program, first, second);
     const char *table = second->target;
     for (size_t i = 0; second->kind == SINK_CLICKHOUSE && i < second->rollup_count; i++) {
         const char *rollup = second->rollups[i].table;
@@ -357,10 +384,20 @@ static void check_pair(struct program *program, const struct sink *first, const 
     if (!clash)
         return;
     struct diag *diag =
-        diag_error(program, PC5207, second->span, "'%s' is written by two sinks", table);
+        second->kind == SINK_STDOUT
+            ? diag_error(program, PC5207, second->span, "standard output is written by two sinks")
+            : diag_error(program, PC5207, second->span, "'%s' is written by two sinks", table);
     diag_also(diag, first->span, "the other");
     diag_note(diag, "what one has written could not be told from what the other has");
     diag_help(diag, "unite the streams (`stream both from a, b;`) or write to two places");
+}
+
+/* Whether a file of that path is one of those that the source's pattern names. */
+static bool takes_file(struct program *program, const char *pattern, const char *path)
+{
+    const char *plain = plain_path(program, path);
+    pattern = plain_path(program, pattern);
+    return strcmp(pattern, plain) == 0 || fnmatch(pattern, plain, FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
 static void check_loop(struct program *program, const struct sink *sink)
@@ -371,11 +408,13 @@ static void check_loop(struct program *program, const struct sink *sink)
         if (stream->kind != STREAM_SOURCE || !stream->source)
             continue;
         const char *read = topic ? stream->source->topic : stream->source->path;
-        if (!read || strcmp(read, sink->target) != 0)
+        if (!read || (topic ? strcmp(read, sink->target) != 0 : !takes_file(program, read, sink->target)))
             continue;
         struct diag *diag =
             diag_error(program, PC5112, sink->span, "%s '%s' is both read and written",
                        topic ? "topic" : "file", sink->target);
+        if (strcmp(read, sink->target) != 0)
+            diag_note(diag, "a file of that name would be one of '%s'", read);
         diag_also(diag, stream->span, "read here");
         diag_help(diag, "write to another: this pipeline would feed itself");
     }

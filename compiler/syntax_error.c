@@ -347,6 +347,31 @@ static void help_stray(struct diag *diag, const char *text, size_t size)
         diag_help(diag, "a comment starts with `--`");
 }
 
+static const char *foreign_help(struct span at)
+{
+    return at.source == NULL ? NULL
+                             : foreign_word_help(at.source->text + at.begin, at.end - at.begin,
+                                                 false);
+}
+
+/* A word of SQL that the language does not have, where it is found or just before. */
+static bool help_foreign_word(struct syntax *s, struct diag *diag, const char *found,
+                              struct span at, const struct expected *set)
+{
+    const struct keyword *keyword = keyword_named(found);
+    bool is_word = strcmp(found, "a name") == 0 || keyword != NULL;
+    const char *help = is_word ? foreign_help(at) : NULL;
+    bool ends = strcmp(found, "';'") == 0 || strcmp(found, "end of the file") == 0;
+    if (help == NULL && !ends && !(keyword && keyword->status == RESERVED))
+        help = foreign_help(s->before_last);
+    if (help == NULL && strcmp(found, "'('") == 0 && expects(set, "','") &&
+        !expects(set, "'('") && expects(set, "aggregate"))
+        help = "columns stand here: compute it with `select … as NAME` in a stream before";
+    if (help != NULL)
+        diag_help(diag, "%s", help);
+    return help != NULL;
+}
+
 static void add_help(struct syntax *s, struct diag *diag, const char *found, struct span at,
                      const struct expected *set)
 {
@@ -365,7 +390,7 @@ static void add_help(struct syntax *s, struct diag *diag, const char *found, str
         diag_help(diag,
                   "keywords are written in lower case: `%s`; as a name it is written \"%.*s\"",
                   lower, (int)size, text);
-    } else {
+    } else if (!help_foreign_word(s, diag, found, at, set)) {
         const char *nearest = strcmp(found, "a name") == 0 && text[0] != '"'
                                   ? nearest_word(s->program, set, text, size)
                                   : NULL;

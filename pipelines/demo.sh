@@ -49,7 +49,7 @@ start() {
 
 # What this start says of the process that was killed before it.
 tell_recovery() {
-    local replayed cut
+    local replayed cut state
     while is_running && ! grep -q ' resumed ' "$run.log"; do
         sleep 0.01
     done
@@ -60,7 +60,8 @@ tell_recovery() {
         inside=$((inside + 1))
         echo "     inside a commit: $cut bytes of files were not committed, and are cut off"
     fi
-    echo "     started again: ${replayed:-0} records replayed"
+    state=$(sed -nE 's/.* resumed .*state_entries=([0-9]+).*/\1/p' "$run.log")
+    echo "     started again: ${state:-0} entries of state loaded, ${replayed:-0} records replayed"
 }
 
 # Waits until the watched file is $1 bytes long, then until the next commit begins ($2: in), or some

@@ -349,6 +349,8 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     const struct pipe_state_def *def = dedup->def;
     struct pipe_counters *counters = &task->counters[def->stream];
     int64_t watermark = pipe_time_sub(task->watermark, def->delay);
+    /* Behind an exchange W depends on where commits put the markers, so it frees memory only: what a
+     * record is judged by must be a function of the source's log. It is never less than W. */
     int64_t judge = watermark;
     if (def->judge_by_record)
         judge = pipe_time_sub(record->watermark, def->delay);
@@ -363,11 +365,11 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     unsigned tag = identify_next(dedup, &task->key, &id, &place);
     struct segment *segment = segment_of(dedup, place);
     struct id *slot = segment->capacity == 0 ? NULL : find(segment, place, &id, tag);
-    if (slot != NULL && tag_of(slot) != TAG_FREE && watermark <= expiry_of(slot)) {
+    if (slot != NULL && tag_of(slot) != TAG_FREE && judge <= expiry_of(slot)) {
         counters->duplicate++;
         return PIPE_DUPLICATE;
     }
-    int64_t from = record->event_time > watermark ? record->event_time : watermark;
+    int64_t from = record->event_time > judge ? record->event_time : judge;
     id.meta = meta_of(pipe_time_add(from, def->ttl), tag);
     remember(dedup, place, slot, &id, watermark);
     pipe_buf_add(&dedup->pending, &id, sizeof id);

@@ -144,8 +144,8 @@ struct engine_position {
     struct pipe_input_position input; /* of files: input.offset == offset */
 };
 
-/* How many records before their turn rows are decoded, where the stage has a use for it: long enough
- * for memory to come, few enough to stay in the first-level cache. A power of two. */
+/* How many records before their turn rows are decoded, where the stage has a use for it: long
+ * enough for memory to come, few enough to stay in the first-level cache. A power of two. */
 #define ENGINE_AHEAD 8u
 
 struct engine_task {
@@ -166,7 +166,7 @@ struct engine_task {
     struct pipe_str name;              /* topic or path */
     const char *fault;                 /* of the record in hand */
     const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
-    uint8_t *ahead_rows;               /* rows decoded before their turn, by index modulo ENGINE_AHEAD */
+    uint8_t *ahead_rows;               /* decoded before their turn, by index modulo ENGINE_AHEAD */
     uint32_t ahead_ready;              /* bit by the same: the row is there */
     int64_t at_end_since_us;           /* monotonic; -1: not at the end */
     int64_t last_raise_us;             /* monotonic */

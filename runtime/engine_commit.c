@@ -183,7 +183,8 @@ static bool save_is_due(const struct pipe_engine *engine)
 {
     return engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
            engine->bytes_since_save >= SAVE_EVERY_BYTES ||
-           engine->source_records - engine->records_at_save >= SAVE_EVERY_RECORDS;
+           engine->source_records + engine->replayed - engine->records_at_save >=
+               SAVE_EVERY_RECORDS; /* replayed ones too: else one that often dies never saves */
 }
 
 bool engine_commit(struct pipe_engine *engine)
@@ -245,7 +246,7 @@ bool engine_save_state(struct pipe_engine *engine)
     PIPE_CRASH_POINT("after_state");
     engine->commits_since_save = 0;
     engine->bytes_since_save = 0;
-    engine->records_at_save = engine->source_records;
+    engine->records_at_save = engine->source_records + engine->replayed;
     engine->last_save_us = engine_monotonic_us();
     return true;
 }

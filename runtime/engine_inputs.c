@@ -46,6 +46,19 @@ static bool stat_file(struct pipe_engine *engine, struct engine_source *source, 
     return true;
 }
 
+/* Of a run that has read files before, others are another input. */
+static int missing_code(struct pipe_engine *engine, const struct engine_source *source)
+{
+    struct pipe_buf value = {0};
+    char name[128];
+    bool found = false;
+    snprintf(name, sizeof name, "inputs/%s", source->def->name);
+    if (!engine->log->ops->get(engine->log, name, &value, &found))
+        found = false;
+    pipe_buf_free(&value);
+    return found ? PIPE_EXIT_STATE : PIPE_EXIT_DATA;
+}
+
 static bool find_files(struct pipe_engine *engine, struct engine_source *source,
                        const char *pattern)
 {
@@ -53,7 +66,7 @@ static bool find_files(struct pipe_engine *engine, struct engine_source *source,
     int result = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
     if (result == GLOB_NOMATCH || (result == 0 && found.gl_pathc == 0))
         engine_fail(
-            engine, PIPE_EXIT_DATA,
+            engine, missing_code(engine, source),
             "source %s: no file matches '%s'; check the pattern, or give another with --path "
             "%s=PATTERN",
             source->def->name, pattern, source->def->name);

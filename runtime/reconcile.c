@@ -278,13 +278,23 @@ static bool find_ledgers(struct reconcile *r)
 
 /* ---- All of it ---- */
 
-static bool scan_all(struct reconcile *r, bool only_different)
+static bool scan_all(struct reconcile *r, bool sinks, bool only_different)
 {
     for (uint32_t i = 0; i < r->layer_count; i++) {
         struct reconcile_layer *layer = &r->layers[i];
-        if (only_different && reconcile_layer_equal(layer))
+        if ((layer->kind == RECONCILE_SINK) != sinks ||
+            (only_different && reconcile_layer_equal(layer)))
             continue;
         if (layer->kind == RECONCILE_RAW ? !reconcile_raw(r, layer) : !reconcile_scan(r, layer))
+            return false;
+    }
+    return true;
+}
+
+static bool check_revisions(struct reconcile *r)
+{
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        if (!reconcile_check_revisions(r, &r->layers[i]))
             return false;
     }
     return true;
@@ -318,14 +328,17 @@ static bool reconcile(struct reconcile *r)
     if (!open_run(r) || !read_positions(r) || !reconcile_make_layers(r) || !find_ledgers(r))
         return false;
     reconcile_make_markers(r);
-    begin(r, "reading what is there");
-    if (!scan_all(r, false))
+    begin(r, "reading the input");
+    if (!scan_all(r, false, false))
         return false;
     begin(r, "running every task again");
     if (!reconcile_rerun(r))
         return false;
+    begin(r, "reading the output");
+    if (!scan_all(r, true, false))
+        return false;
     begin(r, "comparing");
-    if (!merge_all(r) || !reconcile_compare(r) || !reconcile_check_totals(r))
+    if (!merge_all(r) || !check_revisions(r) || !reconcile_compare(r) || !reconcile_check_totals(r))
         return false;
     r->compared = true;
     for (uint32_t i = 0; i < r->layer_count; i++)
@@ -334,7 +347,8 @@ static bool reconcile(struct reconcile *r)
         return true;
     r->finding = true;
     begin(r, "looking for the rows that differ");
-    return scan_all(r, true) && (!any_missing(r) || reconcile_rerun(r)) && merge_all(r);
+    return scan_all(r, false, true) && scan_all(r, true, true) &&
+           (!any_missing(r) || reconcile_rerun(r)) && merge_all(r);
 }
 
 static void handle_signals(void)

@@ -43,6 +43,8 @@ struct reconcile_layer {
     uint32_t part_count;
     /* Of sinks: expected rows that need not be there (rerun). With `merges`: partials. */
     struct pipe_spill corrections;
+    struct pipe_spill made,
+        found;          /* of windows with corrections: revisions, and where they stand */
     bool merges;        /* partials whose number depends on the commits: compared when merged */
     int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
     uint64_t injected;  /* raw: records that `inject` put there, beside those of the ledger */
@@ -142,6 +144,13 @@ bool reconcile_add_partial(struct reconcile *r, struct reconcile_layer *layer,
                            enum pipe_multiset_side side, int32_t partition, struct pipe_str frame);
 /* Makes rows of what was added; in the second pass looks them up. */
 bool reconcile_merge_partials(struct reconcile *r, struct reconcile_layer *layer);
+
+/* reconcile_revisions.c: in which order the rows of a corrected window stand. Expected rows must be
+ * made before actual ones are found. */
+void reconcile_made(struct reconcile *r, struct reconcile_layer *layer,
+                    const struct pipe_hash *window, uint64_t revision, const struct pipe_hash *row);
+void reconcile_found(struct reconcile_layer *layer, const struct pipe_hash *row, uint64_t position);
+bool reconcile_check_revisions(struct reconcile *r, struct reconcile_layer *layer);
 
 /* reconcile_markers.c */
 void reconcile_make_markers(struct reconcile *r);

@@ -31,6 +31,10 @@ static void take_record(struct reconcile *r, struct reconcile_layer *layer, int6
                         const struct pipe_record *record)
 {
     char where[512];
+    if (!r->finding && layer->made.entry_bytes != 0) {
+        struct pipe_hash row = pipe_message_hash(place, record->key, record->payload);
+        reconcile_found(layer, &row, (uint64_t)record->partition << 44 | (uint64_t)record->offset);
+    }
     if (!r->finding) {
         reconcile_add(r, layer, PIPE_ACTUAL, place, record->key, record->payload);
         return;
@@ -112,8 +116,12 @@ static bool next_line(struct lines *lines, struct pipe_str *line, bool *whole)
 }
 
 static void take_row(struct reconcile *r, struct reconcile_layer *layer, struct pipe_str row,
-                     const char *where)
+                     int64_t number, const char *where)
 {
+    if (!r->finding && layer->made.entry_bytes != 0) {
+        struct pipe_hash hash = pipe_message_hash(0, pipe_str_of(NULL, 0), row);
+        reconcile_found(layer, &hash, (uint64_t)number);
+    }
     if (!r->finding)
         reconcile_add(r, layer, PIPE_ACTUAL, 0, pipe_str_of(NULL, 0), row);
     else
@@ -141,7 +149,7 @@ static void scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE 
         if (!whole)
             trouble(layer, "ends within line %" PRId64, lines.number);
         snprintf(where, sizeof where, "%.300s, line %" PRId64, layer->place, lines.number);
-        take_row(r, layer, line, where);
+        take_row(r, layer, line, lines.number, where);
         reconcile_progress(r, 1);
     }
     if (ferror(file))
@@ -166,7 +174,7 @@ static void scan_container(struct reconcile *r, struct reconcile_layer *layer, c
             if (!ok)
                 break;
             snprintf(where, sizeof where, "%.300s, record %" PRId64, layer->place, number++);
-            take_row(r, layer, row, where);
+            take_row(r, layer, row, number, where);
             reconcile_progress(r, 1);
         }
     }

@@ -319,6 +319,8 @@ void reconcile_free_layers(struct reconcile *r)
         }
         free(layer->parts);
         pipe_spill_free(&layer->corrections);
+        pipe_spill_free(&layer->made);
+        pipe_spill_free(&layer->found);
     }
     for (uint32_t i = 0; i < r->row_count; i++) {
         free(r->rows[i].where);

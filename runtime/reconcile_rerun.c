@@ -19,6 +19,7 @@
 struct reconcile_window {
     struct pipe_hash id;
     uint64_t revision;
+    uint64_t corrected; /* it may have more rows */
 };
 
 /* A row that came out of settling. */
@@ -61,6 +62,11 @@ static void collect(struct reconcile *r, int32_t layer_index, int64_t place, str
     if (layer == NULL ||
         (layer->merges && reconcile_add_partial(r, layer, PIPE_REQUIRED, (int32_t)place, value)))
         return;
+    if (!r->finding && r->window_depth > 0 && r->windows[r->window_depth - 1].corrected) {
+        const struct reconcile_window *window = &r->windows[r->window_depth - 1];
+        struct pipe_hash row = pipe_message_hash(place, key, value);
+        reconcile_made(r, layer, &window->id, window->revision, &row);
+    }
     if (r->finding) {
         describe_input(r, where, sizeof where);
         reconcile_wants(r, layer, true, place, key, value, where);
@@ -148,6 +154,7 @@ static void watch_window(struct pipe_task *task, const struct pipe_state_def *de
     window->id = pipe_message_hash(row->end ^ (int64_t)def->stream << 56,
                                    pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
     window->revision = (uint64_t)row->revision;
+    window->corrected = def->sends_corrections;
     if (def->sends_corrections && !r->finding)
         pipe_spill_add(&r->emissions, window);
 }

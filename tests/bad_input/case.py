@@ -30,6 +30,7 @@ class DataCase:
     exits: tuple = (0,)
     says: tuple = ()
     accepted_prefix: bool = False
+    warns: tuple = ()           # must stand in standard error, in one line of it, once
 
 
 UNDECODABLE = "undecodable"

@@ -107,7 +107,11 @@ def csv_header_cases():
         DataCase("csv_quoted_header", CSV_HEAD.replace(b"id,", b'"id",') + row, [0], {}),
         DataCase("csv_empty", b"", exits=(1,)),
         DataCase("csv_missing_column", CSV_HEAD.replace(b"amount,", b"") + row, exits=(1,),
-                 says=("amount",)),
+                 says=("column amount: this column is not in the header, which has 'id', 'name'",)),
+        DataCase("csv_semicolons", CSV_HEAD.replace(b",", b";") + row, exits=(1,),
+                 says=("has ';' where commas must separate",)),
+        DataCase("csv_tabs", CSV_HEAD.replace(b",", b"\t") + row, exits=(1,),
+                 says=("has tabs where commas must separate",)),
         DataCase("csv_other_case", CSV_HEAD.replace(b"id", b"ID") + row, exits=(1,), says=("id",)),
         DataCase("csv_no_header", row, exits=(1,)),
         DataCase("csv_column_twice", CSV_HEAD[:-1] + b",id\n" + row[:-1] + b",9\n", exits=(1,),
@@ -169,7 +173,8 @@ def jsonl_value_cases():
         "at_year_0": ("at", "0000-01-01T00:00:00Z"),
         "at_out_of_range": ("at", 1 << 60),
     }
-    return [jsonl_case(name, json_line(1, **{column: value}), column)
+    details = {"kind_unknown": "is no symbol of the enum (red, green)"}
+    return [jsonl_case(name, json_line(1, **{column: value}), details.get(name, column))
             for name, (column, value) in bad.items()]
 
 
@@ -182,7 +187,7 @@ def jsonl_text_cases():
         return line.replace(old, new)
 
     return [
-        jsonl_case("empty_line", b"\n"),
+        jsonl_case("empty_line", b"\n", "the line is empty"),
         jsonl_case("only_space", b"   \n"),
         jsonl_case("no_json", b"id=1\n"),
         jsonl_case("cut", line[:40] + b"\n"),

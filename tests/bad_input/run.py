@@ -206,6 +206,13 @@ def program_command(program, work, data_path):
             "--path", f"refused_file={os.path.join(work, 'refused.jsonl')}"]
 
 
+def missing_warning(warns, text):
+    lines = [line for line in text.split("\n") if all(word in line for word in warns)]
+    if not warns or len(lines) == 1:
+        return []
+    return [f"{len(lines)} warnings with {warns}: {text[:600]}"]
+
+
 def run_data_case(case, program, work):
     os.makedirs(work)
     data_path = os.path.join(work, case.name + ".data")
@@ -213,6 +220,7 @@ def run_data_case(case, program, work):
         file.write(case.data)
     result = Result(program_command(program, work, data_path), work, PROGRAM_LIMIT_BYTES)
     problems = result.problems(case.exits, (case.name + ".data",) + case.says)
+    problems += missing_warning(case.warns, result.err)
     try:
         problems += compare_accepted(case, read_rows(os.path.join(work, "accepted.jsonl")))
         problems += compare_refused(case, read_rows(os.path.join(work, "refused.jsonl")))
@@ -253,6 +261,36 @@ def check_data(tally, pipec, build, top):
             shutil.rmtree(work, ignore_errors=True)
 
 
+def check_kept(tally, attempt, work, good):
+    """Files that no run may touch: its input, by whatever name, and what it has not written."""
+    with open(good, "rb") as file:
+        before = file.read()
+    for copy in ("precious.jsonl", "good.csv.copy"):
+        shutil.copyfile(good, os.path.join(work, copy))
+    os.link(good, os.path.join(work, "hard.csv"))
+    os.symlink("good.csv", os.path.join(work, "link.csv"))
+    replace = ["--replace"]
+    for name, path in (("source", "good.csv"), ("path_of_source", "../places/./good.csv"),
+                       ("link_of_source", "hard.csv"), ("symbolic_link_of_source", "link.csv")):
+        attempt("sink_is_" + name, (1,), ("sink accepted_file", "source records", "good.csv"), "k",
+                accepted=path, more=replace)
+    attempt("sink_is_one_of_pattern", (1,), ("g*.csv", "g2.csv"), "k", accepted="g2.csv",
+            data=os.path.join(work, "g*.csv"), more=replace)
+    attempt("sink_is_other_sink", (1,), ("accepted_file", "refused_file"), "k",
+            accepted="./refused.jsonl", more=replace)
+    attempt("sink_is_log", (1,), ("CURRENT",), "k", accepted="k/log/CURRENT", more=replace)
+    attempt("sink_not_empty", (1,), ("precious.jsonl", "--path", "--replace"), "k",
+            accepted="precious.jsonl")
+    for kept in ("good.csv", "precious.jsonl"):
+        with open(os.path.join(work, kept), "rb") as file:
+            tally.add("place_kept_" + kept, [] if file.read() == before else ["it was changed"])
+    attempt("sink_replaced", (0,), (), "k", accepted="precious.jsonl", more=replace)
+    rows = read_rows(os.path.join(work, "precious.jsonl"))
+    tally.add("place_sink_replaced_rows", [] if len(rows) == 1 else [f"{len(rows)} rows"])
+    for name in ("hard.csv", "link.csv", "refused.jsonl"):
+        os.unlink(os.path.join(work, name))
+
+
 def check_places(tally, pipec, build, top):
     """Files that are missing, changed, or cannot be written."""
     program = program_of(tally, "csv", pipec, build) if tally.wants("place_") else None
@@ -264,10 +302,11 @@ def check_places(tally, pipec, build, top):
     with open(good, "wb") as file:
         file.write(records.CSV_HEAD + records.csv_row(0))
 
-    def attempt(name, exits, says, state, data=good, accepted="accepted.jsonl"):
+    def attempt(name, exits, says, state, data=good, accepted="accepted.jsonl", more=()):
         command = program_command(program, work, data)
         command[3] = os.path.join(work, state)
         command[7] = "accepted_file=" + os.path.join(work, accepted)
+        command += more
         result = Result(command, work, PROGRAM_LIMIT_BYTES)
         tally.add("place_" + name, result.problems(exits, says))
 
@@ -277,6 +316,7 @@ def check_places(tally, pipec, build, top):
     attempt("sink_is_directory", (1,), ("directory",), "s4", accepted="directory")
     attempt("disk_full", (1,), ("/dev/full",), "s5", accepted="/dev/full")
     attempt("state_below_file", (1,), ("good.csv",), "good.csv/state")
+    check_kept(tally, attempt, work, good)
     attempt("first_run", (0,), (), "s6")
     attempt("second_run_does_nothing", (0,), (), "s6")
     rows = read_rows(os.path.join(work, "accepted.jsonl"))
@@ -287,10 +327,16 @@ def check_places(tally, pipec, build, top):
     with open(good, "wb") as file:
         file.write(records.CSV_HEAD + records.csv_row(0))
     os.truncate(os.path.join(work, "accepted.jsonl"), 3)
-    attempt("sink_shortened", (1, 3), ("accepted.jsonl",), "s6")
-    attempt("another_run", (0,), (), "s7")
+    attempt("sink_shortened", (3,), ("accepted.jsonl",), "s6")
+    attempt("another_run_over_it", (1,), ("accepted.jsonl", "--replace", "--path"), "s7")
+    attempt("another_run", (0,), (), "s7", more=["--replace"])
+    attempt("sink_elsewhere", (3,), ("accepted.jsonl", "new.jsonl"), "s7", accepted="new.jsonl")
+    os.rename(os.path.join(work, "accepted.jsonl"), os.path.join(work, "moved.jsonl"))
+    attempt("sink_gone", (3,), ("accepted.jsonl",), "s7")
+    attempt("sink_is_another", (3,), ("good.csv.copy",), "s7", accepted="good.csv.copy")
+    attempt("sink_moved", (0,), (), "s7", accepted="moved.jsonl")
     os.rename(good, good + ".away")
-    attempt("source_gone", (1, 3), ("good.csv",), "s7")
+    attempt("source_gone", (3,), ("good.csv",), "s7", accepted="moved.jsonl")
 
 
 def mutations(data, count):

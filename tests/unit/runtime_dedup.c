@@ -51,14 +51,14 @@ struct model {
 };
 
 static enum pipe_dedup_verdict model_judge(struct model *model, unsigned key, int64_t time,
-                                           int64_t watermark, int64_t judge, int64_t ttl)
+                                           int64_t judge, int64_t ttl)
 {
     if (judge != PIPE_TIME_MIN && time < judge - ttl)
         return PIPE_TOO_OLD;
-    if (model->known[key] && watermark <= model->expiry[key])
+    if (model->known[key] && judge <= model->expiry[key])
         return PIPE_DUPLICATE;
     model->known[key] = true;
-    model->expiry[key] = (time > watermark ? time : watermark) + ttl;
+    model->expiry[key] = (time > judge ? time : judge) + ttl;
     return PIPE_UNIQUE;
 }
 
@@ -82,9 +82,9 @@ static void run(uint64_t seed, bool behind, bool restarts)
         struct pipe_record record = {.has_position = true, .event_time = time};
         record.watermark = pipe_time_sub(greatest[p], bound);
         bench_key(&bench, key, make_key(key, index));
-        int64_t watermark = pipe_time_sub(bench.task.watermark, def.delay);
-        int64_t judge = behind ? pipe_time_sub(record.watermark, def.delay) : watermark;
-        int expected = (int)model_judge(&model, index, time, watermark, judge, ttl);
+        int64_t judge = behind ? record.watermark : bench.task.watermark;
+        judge = pipe_time_sub(judge, def.delay);
+        int expected = (int)model_judge(&model, index, time, judge, ttl);
         assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), expected);
         greatest[p] = time > greatest[p] ? time : greatest[p];
         int64_t least = behind && greatest[1] < greatest[0] ? greatest[1] : greatest[0];

@@ -146,7 +146,11 @@ static void test_bad_headers(void **state)
     (void)state;
     check_header("", "is empty");
     check_header("\xEF\xBB\xBF", "is empty");
-    check_header("id,nam\n1,2\n", "line 1: column name: this column is not in the header");
+    check_header("id,nam\n1,2\n",
+                 "line 1: column name: this column is not in the header, which has 'id', 'nam'");
+    check_header("a,b,c,d,e,f\n", "which has 'a', 'b', 'c', 'd', 'e', …");
+    check_header("id;name\n1;2\n", "which has ';' where commas must separate the fields");
+    check_header("id\tname\n", "which has tabs where commas must separate the fields");
     check_header("id,name,id\n", "line 1: column id: this column is in the header twice");
     check_header("id,\"name\n1,2\n",
                  "line 1: the header cannot be read: a quoted field is not closed");

@@ -249,7 +249,7 @@ static void test_paths(void **state)
     check_text(deep, "{\"id\":1,\"name\":\"x\"}\n");
     check_refused(0, deep, 100, true, "is 20 bytes long, but 100 bytes were committed");
     check_refused(0, in_dir("gone"), 10, true,
-                  "cannot be opened, though rows were committed to it: No such file");
+                  "to it (put it back, or begin again in another directory): No such file");
     check_refused(0, in_dir("no/such/dir"), 10, true, "No such file");
     assert_int_not_equal(access(in_dir("no"), F_OK), 0);
     check_refused(0, test_dir, 0, false, "Is a directory");

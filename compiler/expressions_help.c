@@ -1,0 +1,87 @@
+/* expressions_help.c: what a message about two types that do not go together proposes: only what
+ * compiles. */
+#include <string.h>
+#include "resolve.h"
+
+static bool reads_as_number(const struct expr *expr)
+{
+    const char *text = expr->text;
+    size_t size = expr->text_bytes, i = size > 0 && text[0] == '-', digits = 0, points = 0;
+    for (; i < size; i++) {
+        points += text[i] == '.';
+        digits += text[i] >= '0' && text[i] <= '9';
+        if (text[i] != '.' && (text[i] < '0' || text[i] > '9'))
+            return false;
+    }
+    return digits > 0 && points <= 1 && text[size - 1] != '.' && strcspn(text, "0123456789") < 2;
+}
+
+static bool is_number(const struct expr *expr)
+{
+    return expr->kind == EXPR_INTEGER || expr->kind == EXPR_DECIMAL;
+}
+
+static bool is_moment(const struct type *type)
+{
+    return type_is_instant(type) || type->kind == TYPE_DATE;
+}
+
+bool help_conversion(struct scope *scope, struct diag *diag, const struct expr *expr,
+                     const struct type *type)
+{
+    struct program *program = scope->program;
+    if (!diag_is_shown(diag) || type_is_nested(type) || type_is_nested(expr->type) ||
+        type->kind == TYPE_NULL || expr->type->kind == TYPE_NULL)
+        return false;
+    const char *text = span_text(program, expr->span);
+    if (expr->kind == EXPR_STRING && type_is_numeric(type)) {
+        if (!reads_as_number(expr))
+            return false;
+        diag_help(diag, "write the number without quotes: `%.*s`", (int)expr->text_bytes,
+                  expr->text);
+        return true;
+    }
+    if (is_number(expr) && expr->is_literal && type->kind == TYPE_STRING) {
+        diag_help(diag, "write `'%s'`", text);
+        return true;
+    }
+    if (expr->is_literal && (is_number(expr) || expr->kind == EXPR_STRING) &&
+        (is_moment(type) || type->kind == TYPE_ENUM || type->kind == TYPE_BOOL))
+        return false; /* whether this literal can be cast is not known here */
+    if (!cast_exists(expr->type, type))
+        return false;
+    diag_help(diag, "write `cast(%s as %s)`", text, type_name(program, type));
+    return true;
+}
+
+void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
+                            const struct expr *keep)
+{
+    if (!help_conversion(scope, diag, change, keep->type))
+        help_conversion(scope, diag, keep, change->type);
+}
+
+bool help_date_arithmetic(struct scope *scope, struct diag *diag, const struct expr *expr,
+                          const char *op)
+{
+    struct program *program = scope->program;
+    const struct expr *a = expr->left, *b = expr->right;
+    bool swapped = a->type->kind == TYPE_DURATION && b->type->kind == TYPE_DATE && *op == '+';
+    const struct expr *date = swapped ? b : a, *other = swapped ? a : b;
+    if (date->type->kind != TYPE_DATE || (*op != '+' && *op != '-'))
+        return false;
+    const char *text = span_text(program, date->span), *of = span_text(program, other->span);
+    if (other->type->kind == TYPE_DURATION)
+        diag_help(diag, "write `cast(cast(%s as timestamp_ms) %s %s as date)`", text, op, of);
+    else if (other->type->kind == TYPE_DATE && *op == '-')
+        diag_help(diag, "write `cast(%s as timestamp_ms) - cast(%s as timestamp_ms)`: a duration",
+                  text, of);
+    else if (type_is_instant(other->type) && *op == '-')
+        diag_help(diag, "write `cast(%s as timestamp_ms) - %s`: a duration", text, of);
+    else if (type_is_integer(other->type) && other->is_literal)
+        diag_help(diag, "write `cast(cast(%s as timestamp_ms) %s %sd as date)`: days have a unit",
+                  text, op, of);
+    else
+        return false;
+    return true;
+}
