@@ -208,10 +208,15 @@ int command_test(const struct options *options)
 int command_contracts(const struct options *options)
 {
     struct program *program = program_new(options->root);
-    int code = contracts_check_directory(program, options->files[0], stdout);
-    if (!flush_stdout())
-        code = 1;
-    return close_program(options, program, code);
+    struct text summary = {0};
+    int code = contracts_check_directory(program, options->files[0], stdout, &summary);
+    bool had_errors = diag_error_count(program) > 0;
+    code = close_program(options, program, code);
+    if (had_errors && !options->json_diagnostics)
+        fflush(stderr);
+    fputs(summary.data, stdout);
+    text_free(&summary);
+    return flush_stdout() ? code : 1;
 }
 
 static void print_indented(const char *text)
@@ -246,7 +251,7 @@ static int unknown_topic(const char *topic)
     bool is_code = shape != topic && shape[strspn(shape, "0123456789")] == '\0';
     const char *near = "";
     char list[256] = "";
-    size_t best = 1, used = 0;
+    size_t least = strncasecmp(topic, "PC", 2) == 0 ? 3 : 1, best = least, used = 0;
     for (size_t i = 0; is_code && i < help_text_count; i++) {
         const char *code = help_texts[i].code;
         size_t same = 0;
@@ -256,15 +261,16 @@ static int unknown_topic(const char *topic)
             best = same;
             used = 0;
         }
-        if (same == best && best > 1 && used < 60)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     used > 0 ? ", " : "", code);
+        if (same == best && best >= least && used < 60)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                                     code);
     }
     if (used > 0)
         near = list;
     if (is_code)
-        complain(*near ? "there is no message %s; near it: %s" : "there is no message %s", topic,
-                 near);
+        complain(*near ? "there is no message %s; near it: %s"
+                       : "there is no message %s; docs/errors.md lists all%s",
+                 topic, near);
     else
         complain("`%s` is neither the code of a message, as PC3104, nor a command", topic);
     return 2;

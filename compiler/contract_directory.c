@@ -2,7 +2,8 @@
  * contract_directory.c: `pipec contracts check DIR`.
  *
  * A folder with files vN.avsc is a subject, DIR itself or any below it; `breaking` folders hold bad
- * examples and are passed over. The versions of a subject are checked like those of a contract; a
+ * examples and are passed over; DIR itself may be one: then each schema in it is taken for the next
+ * version of the folder above. The versions of a subject are checked like those of a contract; a
  * file `compatibility` in the folder may say how: `none`, `backward`, `forward` or `full`, then
  * maybe `transitive`. Without it they must be fully compatible with their neighbours.
  */
@@ -26,6 +27,7 @@ struct check {
     struct program *program;
     FILE *out;
     unsigned subject_count, version_count;
+    bool any_name; /* every .avsc is a version, whatever its name */
 };
 
 struct folder {
@@ -91,7 +93,7 @@ static void sort_entry(struct check *check, const char *directory, const char *n
     if (!ends_with(name, ".avsc"))
         return;
     unsigned long number = version_number(name);
-    if (number > 0) {
+    if (number > 0 || check->any_name) {
         vec_push(program->arena, &folder->versions, ((struct version_file){number, path}));
         return;
     }
@@ -213,6 +215,72 @@ static void check_subject(struct check *check, const char *directory, struct fol
             contract.transitive ? " transitive" : "", compatible ? "compatible" : "not compatible");
 }
 
+/* "clickstream/breaking/type_changed": folder, and the name without its ending. */
+static const char *proposal_name(struct check *check, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    return arena_strndup(check->program->arena, name, strlen(name) - strlen(".avsc"));
+}
+
+static void check_proposal(struct check *check, const char *path, const struct folder *above,
+                           const struct contract *accepted)
+{
+    struct program *program = check->program;
+    struct contract contract = *accepted;
+    size_t count = accepted->version_count + 1;
+    const char *name = proposal_name(check, path);
+    contract.versions = arena_alloc(program->arena, count * sizeof *contract.versions);
+    contract.versions[0] = schema_load(program, path, (struct span){0});
+    memcpy(contract.versions + 1, accepted->versions, (count - 1) * sizeof *contract.versions);
+    contract.version_count = (uint32_t)count;
+    check->version_count++;
+    const char *result = "not usable";
+    if (contract.versions[0] != NULL)
+        result = check_versions(program, &contract, (struct span){0}, false) ? "compatible"
+                                                                             : "not compatible";
+    fprintf(check->out, "%s as v%lu: %s\n", name, above->versions.items[0].number + 1, result);
+}
+
+/* A folder of schemas that must be refused: each as the next version of the folder above. */
+static void check_breaking(struct check *check, const char *directory, const char *parent)
+{
+    struct program *program = check->program;
+    struct folder above = {0}, folder = {0};
+    if (!read_folder(check, parent, &above))
+        return;
+    check->any_name = true;
+    if (above.versions.count == 0 || !read_folder(check, directory, &folder))
+        return;
+    const char *slash = strrchr(parent, '/');
+    struct contract contract = {.name = {.text = slash != NULL && slash[1] ? slash + 1 : parent},
+                                .compatibility = COMPATIBLE_FULL};
+    bool usable = !above.has_compatibility || read_compatibility(check, parent, &contract);
+    contract.versions =
+        arena_alloc(program->arena, above.versions.count * sizeof *contract.versions);
+    for (size_t i = 0; i < above.versions.count; i++) {
+        contract.versions[i] = schema_load(program, above.versions.items[i].path, (struct span){0});
+        usable &= contract.versions[i] != NULL;
+        contract.version_count++;
+    }
+    check->subject_count++;
+    for (size_t i = 0; usable && i < folder.versions.count; i++)
+        check_proposal(check, folder.versions.items[i].path, &above, &contract);
+}
+
+/* The folder above one that is called `breaking`; NULL: it is called otherwise. */
+static const char *above_breaking(struct check *check, const char *directory)
+{
+    const char *slash = strrchr(directory, '/');
+    if (strcmp(slash != NULL ? slash + 1 : directory, "breaking") != 0)
+        return NULL;
+    if (slash == NULL)
+        return ".";
+    return slash == directory
+               ? "/"
+               : arena_strndup(check->program->arena, directory, (size_t)(slash - directory));
+}
+
 static void check_folder(struct check *check, const char *directory, unsigned depth)
 {
     struct folder folder = {0};
@@ -229,7 +297,8 @@ static void check_folder(struct check *check, const char *directory, unsigned de
         check_folder(check, folder.folders.items[i], depth + 1);
 }
 
-int contracts_check_directory(struct program *program, const char *directory, FILE *out)
+int contracts_check_directory(struct program *program, const char *directory, FILE *out,
+                              struct text *summary)
 {
     struct check check = {.program = program, .out = out};
     size_t size = strlen(directory);
@@ -237,7 +306,11 @@ int contracts_check_directory(struct program *program, const char *directory, FI
         size--;
     directory = arena_strndup(program->arena, directory, size);
     unsigned errors_before = diag_error_count(program);
-    check_folder(&check, directory, 0);
+    const char *above = above_breaking(&check, directory);
+    if (above != NULL)
+        check_breaking(&check, directory, above);
+    else
+        check_folder(&check, directory, 0);
     unsigned errors = diag_error_count(program) - errors_before;
     if (errors == 0 && check.subject_count == 0) {
         struct diag *diag =
@@ -245,12 +318,12 @@ int contracts_check_directory(struct program *program, const char *directory, FI
         diag_help(diag, "schemas are looked for as DIR/SUBJECT/vN.avsc");
         errors = 1;
     }
-    fprintf(out, "%u subject%s, %u version%s: ", check.subject_count,
-            check.subject_count == 1 ? "" : "s", check.version_count,
-            check.version_count == 1 ? "" : "s");
+    text_printf(summary, "%u subject%s, %u version%s: ", check.subject_count,
+                check.subject_count == 1 ? "" : "s", check.version_count,
+                check.version_count == 1 ? "" : "s");
     if (errors == 0)
-        fputs("all compatible\n", out);
+        text_puts(summary, "all compatible\n");
     else
-        fprintf(out, "%u error%s\n", errors, errors == 1 ? "" : "s");
+        text_printf(summary, "%u error%s\n", errors, errors == 1 ? "" : "s");
     return errors == 0 ? 0 : 1;
 }

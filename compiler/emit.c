@@ -147,6 +147,7 @@ static void emit_section(struct emitter *e, struct text *out, enum section secti
         [SECTION_DECODERS] = "Decoders, one a version of a contract",
         [SECTION_CONTRACTS] = "Contracts",
         [SECTION_REGEXES] = "Regular expressions",
+        [SECTION_LISTS] = "Constants behind `in`, sorted",
         [SECTION_ENCODERS] = "JSON",
         [SECTION_PROTOTYPES] = "Streams, in the order of the data",
         [SECTION_STREAMS] = NULL,

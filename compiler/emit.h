@@ -21,6 +21,7 @@ enum section {
     SECTION_DECODERS,
     SECTION_CONTRACTS,
     SECTION_REGEXES,
+    SECTION_LISTS,
     SECTION_ENCODERS,
     SECTION_PROTOTYPES, /* of functions that are called before they are written */
     SECTION_STREAMS,
@@ -73,6 +74,12 @@ struct view_descriptor {
 struct contract_use {
     const struct contract *contract;
     struct row_info *info;
+    const char *name;
+};
+
+/* The sorted table of an `in` with many constants. */
+struct list_info {
+    const struct expr *expr;
     const char *name;
 };
 
@@ -133,6 +140,7 @@ struct emitter {
     VEC(struct view_descriptor) encoders; /* of JSON */
     VEC(struct contract_use) contracts;
     VEC(struct regex_info) regexes;
+    VEC(struct list_info) lists;
     bool odd_comparisons;                /* some comparison may be constant to C */
     ident_list secrets;                  /* secrets.items[i]: pipe_secret(i) */
     struct stream_names *streams;        /* by index in program->streams */
@@ -251,6 +259,10 @@ void body_line(struct body *b, const char *format, ...) __attribute__((format(pr
 const char *operand(struct body *b, struct value value,
                     enum precedence limit); /* in parentheses if looser */
 struct value atom(struct body *b, const char *code, const char *null);
+struct value loose(const char *code, const char *null, enum precedence precedence);
+const char *join(struct body *b, const char *left, const char *op, const char *right);
+bool is_simple_null(const char *null);
+const char *null_operand(struct body *b, const char *null); /* for `&&` and `!` */
 /* Into a variable unless it is atomic already. */
 struct value in_variable(struct body *b, struct value value, const struct type *type);
 /* A value that a call may fail to give: statements that call `call` (a format with one %s for
@@ -258,6 +270,14 @@ struct value in_variable(struct body *b, struct value value, const struct type *
 struct value checked_call(struct body *b, const struct type *type, const char *null,
                           const char *call);
 const char *both_null(struct body *b, const char *a, const char *second);
+/* Says to C that variables the value stands in are not needed, where the value is dropped. */
+void drop_value(struct body *b, struct value value);
+/* Whether two comparisons of one column with constants, joined by `and`, `or`, are always false, true:
+ * C compilers say so. */
+bool is_settled(enum op op, const struct expr *left, const struct expr *right);
+struct value lower_between(struct body *b, const struct expr *expr); /* emit_predicate.c */
+struct value lower_in(struct body *b, const struct expr *expr);
+struct value lower_is_null(struct body *b, const struct expr *expr);
 struct value lower_arithmetic(struct body *b, const struct expr *expr); /* emit_arithmetic.c */
 struct value lower_concat(struct body *b, const struct expr *expr);
 struct value lower_unary(struct body *b, const struct expr *expr);

@@ -234,14 +234,16 @@ static void emit_by(struct emitter *e, const struct aggregate *aggregate, const 
 
 /* The call that takes `code` in. */
 static void emit_update_call(struct emitter *e, const struct aggregate *aggregate,
-                             const char *member, const char *base, const char *code,
-                             const char *by)
+                             const char *member, const char *base, const char *code, const char *by)
 {
     const char *word = aggregate_word(aggregate);
     switch (aggregate->kind) {
     case AGG_COUNT:
-        emit(e, 1, "pipe_count_update(&acc->%s);", member);
-        return;
+        if (aggregate->arg == NULL || aggregate->arg->fallible || !aggregate->arg->nullable) {
+            emit(e, 1, "pipe_count_update(&acc->%s);", member);
+            return;
+        } /* code: whether it is not null */
+        __attribute__((fallthrough));
     case AGG_COUNT_IF:
         emit(e, 1, "if (%s)\n    pipe_count_update(&acc->%s);", code, member);
         return;
@@ -299,16 +301,34 @@ static struct value argument_value(struct emitter *e, const struct stream *strea
     return value;
 }
 
-static void emit_update_one(struct emitter *e, const struct stream *stream,
-                            const struct step *step, size_t i,
-                            struct clause_function *const functions[2])
+/* The argument as it is computed: of `count(x)`, which asks no more of x, whether it is not null.
+ * NULL: nothing is computed. */
+static const struct expr *argument_of(struct emitter *e, const struct aggregate *aggregate)
+{
+    struct expr *arg = aggregate->arg;
+    if (aggregate->kind != AGG_COUNT || arg == NULL || arg->fallible)
+        return arg;
+    if (!arg->nullable)
+        return NULL;
+    struct expr *test = arena_alloc(e->arena, sizeof *test);
+    *test = (struct expr){.kind = EXPR_IS_NULL,
+                          .span = arg->span,
+                          .type = type_simple(TYPE_BOOL),
+                          .left = arg,
+                          .negated = true};
+    return test;
+}
+
+static void emit_update_one(struct emitter *e, const struct stream *stream, const struct step *step,
+                            size_t i, struct clause_function *const functions[2])
 {
     const struct aggregate *aggregate = &step->aggregates[i];
     const char *member = aggregate_member(e, stream, step, i),
                *base = argument_base(e, stream, step, i);
+    const struct expr *arg = argument_of(e, aggregate);
     struct value value = {.code = ""}, by = {.code = ""};
-    if (aggregate->arg != NULL)
-        value = argument_value(e, stream, aggregate->arg, functions[0], base);
+    if (arg != NULL)
+        value = argument_value(e, stream, arg, functions[0], base);
     if (aggregate->by != NULL)
         by = argument_value(e, stream, aggregate->by, functions[1],
                             arena_printf(e->arena, "%s_key", base));
@@ -496,8 +516,8 @@ void emit_accumulator(struct emitter *e, const struct stream *stream, const stru
         const struct aggregate *aggregate = &step->aggregates[i];
         const char *member = aggregate_member(e, stream, step, i);
         functions->arguments[2 * i] = argument_function(
-            e, stream, aggregate->arg, arena_printf(e->arena, "%s_%s", names->ident, member),
-            aggregate->span);
+            e, stream, argument_of(e, aggregate),
+            arena_printf(e->arena, "%s_%s", names->ident, member), aggregate->span);
         functions->arguments[2 * i + 1] = argument_function(
             e, stream, aggregate->by, arena_printf(e->arena, "%s_%s_key", names->ident, member),
             aggregate->span);

@@ -4,16 +4,6 @@
 
 #include <string.h>
 
-static struct value loose(const char *code, const char *null, enum precedence precedence)
-{
-    return (struct value){.code = code, .null = null, .precedence = precedence};
-}
-
-static const char *join(struct body *b, const char *left, const char *op, const char *right)
-{
-    return arena_printf(b->e->arena, "%s %s %s", left, op, right);
-}
-
 const char *type_suffix(const struct type *type)
 {
     switch (type->kind) {
@@ -157,8 +147,10 @@ struct value lower_arithmetic(struct body *b, const struct expr *expr)
                                          arithmetic_word(expr->op), suffix, left.code, right.code));
     }
     __int128 divisor;
-    if (expr->op == OP_MOD && literal_integer(expr->right, &divisor) && divisor == -1)
+    if (expr->op == OP_MOD && literal_integer(expr->right, &divisor) && divisor == -1) {
+        drop_value(b, left);
         return atom(b, "0", null); /* C has no INT_MIN % -1 */
+    }
     return infix(b, expr->op, left, right, null);
 }
 

@@ -38,7 +38,8 @@ bool call_is_inline(const struct expr *expr)
     if (is_call_of(expr, "regexp_extract") || is_call_of(expr, "json_value") ||
         is_call_of(expr, "get"))
         return false;
-    if (is_call_of(expr, "nullif") && !is_atomic(expr->args.items[0]))
+    if (is_call_of(expr, "nullif") &&
+        (!is_atomic(expr->args.items[0]) || !is_atomic(expr->args.items[1])))
         return false;
     for (size_t i = 0; i < expr->args.count; i++)
         if (!is_inline(expr->args.items[i]))
@@ -86,6 +87,31 @@ static const char *time_suffix(const struct type *type)
 
 /* ---- calls with a rule of their own ---- */
 
+/* One C expression: `!a_null ? a : !b_null ? b : c`. */
+static struct value coalesce_inline(struct body *b, const struct expr *expr, struct value value)
+{
+    struct text code = {0}, null = {0};
+    bool nullable = true;
+    for (size_t i = 0;; value = lower(b, expr->args.items[i])) {
+        nullable = value.null != NULL;
+        i++;
+        if (nullable)
+            text_printf(&null, "%s(%s)", null.size > 0 ? " && " : "", value.null);
+        if (!nullable || i == expr->args.count)
+            break;
+        bool simple = strchr(value.null, ' ') == NULL;
+        text_printf(&code, simple ? "!%s ? %s : " : "!(%s) ? %s : ", value.null,
+                    operand(b, value, PREC_TERM));
+    }
+    text_puts(&code, operand(b, value, PREC_TERM));
+    struct value all = {.code = arena_strndup(b->e->arena, code.data, code.size),
+                        .null = nullable ? arena_printf(b->e->arena, "(%s)", null.data) : NULL,
+                        .precedence = PREC_CHOICE};
+    text_free(&code);
+    text_free(&null);
+    return all;
+}
+
 static struct value call_coalesce(struct body *b, const struct expr *expr)
 {
     bool all_inline = true;
@@ -94,25 +120,8 @@ static struct value call_coalesce(struct body *b, const struct expr *expr)
     struct value first = lower(b, expr->args.items[0]);
     if (expr->args.count == 1 || first.null == NULL)
         return first;
-    if (all_inline) {
-        struct value rest = lower(b, expr->args.items[expr->args.count - 1]);
-        const char *code = operand(b, rest, PREC_TERM), *null = rest.null;
-        for (size_t i = expr->args.count - 1; i-- > 0;) {
-            struct value value = lower(b, expr->args.items[i]);
-            if (value.null == NULL) {
-                code = operand(b, value, PREC_TERM);
-                null = NULL;
-                continue;
-            }
-            bool simple = strchr(value.null, ' ') == NULL;
-            code = arena_printf(b->e->arena, "!%s%s%s ? %s : %s", simple ? "" : "(", value.null,
-                                simple ? "" : ")", operand(b, value, PREC_TERM), code);
-            if (null != NULL)
-                null = arena_printf(b->e->arena, "(%s) && (%s)", value.null, null);
-        }
-        return (struct value){code, null != NULL ? arena_printf(b->e->arena, "(%s)", null) : NULL,
-                              PREC_CHOICE, false};
-    }
+    if (all_inline)
+        return coalesce_inline(b, expr, first);
     struct value t = in_variable(b, first, expr->type);
     if (strchr(t.code, '>') != NULL || strcmp(t.code, first.code) == 0) { /* a column: copy it */
         first.atomic = false;
@@ -142,7 +151,7 @@ static struct value call_nullif(struct body *b, const struct expr *expr)
 {
     const struct expr *left = expr->args.items[0], *right = expr->args.items[1];
     struct value a = in_variable(b, lower(b, left), left->type);
-    struct value c = lower(b, right);
+    struct value c = in_variable(b, lower(b, right), right->type);
     struct value equal =
         compare(b, OP_EQ, left, a, right, (struct value){c.code, NULL, c.precedence, c.atomic});
     const char *same = operand(b, equal, PREC_COMPARE);
@@ -307,9 +316,9 @@ static struct value call_time(struct body *b, const struct expr *expr)
 
 static struct value call_concat(struct body *b, const struct expr *expr)
 {
-    const char *null = NULL, *list = arguments(b, expr, 0, &null);
     if (expr->args.count == 1)
         return lower(b, expr->args.items[0]);
+    const char *null = NULL, *list = arguments(b, expr, 0, &null);
     return called(arena_printf(b->e->arena, "pipe_fn_concat(arena, (struct pipe_str[]){%s}, %zu)",
                                list, expr->args.count),
                   null);

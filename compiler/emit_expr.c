@@ -24,7 +24,7 @@ void body_line(struct body *b, const char *format, ...)
     free(line);
 }
 
-static const char *join(struct body *b, const char *left, const char *op, const char *right)
+const char *join(struct body *b, const char *left, const char *op, const char *right)
 {
     return arena_printf(b->e->arena, "%s %s %s", left, op, right);
 }
@@ -40,19 +40,19 @@ struct value atom(struct body *b, const char *code, const char *null)
     return (struct value){.code = code, .null = null, .precedence = PREC_ATOM, .atomic = true};
 }
 
-static struct value loose(const char *code, const char *null, enum precedence precedence)
+struct value loose(const char *code, const char *null, enum precedence precedence)
 {
     return (struct value){.code = code, .null = null, .precedence = precedence};
 }
 
 /* Null texts are made of `||`; one of them inside another needs no parentheses, inside `&&` or `!`
  * it does. */
-static bool is_simple_null(const char *null)
+bool is_simple_null(const char *null)
 {
     return strchr(null, ' ') == NULL;
 }
 
-static const char *null_operand(struct body *b, const char *null)
+const char *null_operand(struct body *b, const char *null)
 {
     return is_simple_null(null) ? null : arena_printf(b->e->arena, "(%s)", null);
 }
@@ -220,7 +220,7 @@ static struct value lower_kafka(struct body *b, const struct expr *expr)
     case ROOT_COLUMN:
         break;
     }
-    return loose("record->key", expr->nullable ? "!record->key.data" : NULL, PREC_ATOM);
+    return atom(b, "record->key", expr->nullable ? "!record->key.data" : NULL);
 }
 
 static struct value lower_path(struct body *b, const struct expr *expr)
@@ -308,6 +308,8 @@ bool is_inline(const struct expr *expr)
             return false;
         return is_inline(expr->left) && is_inline(expr->right);
     case EXPR_BETWEEN:
+        if (expr->low->nullable || expr->high->nullable)
+            return is_atomic(expr->left) && is_atomic(expr->low) && is_atomic(expr->high);
         return is_atomic(expr->left) && is_inline(expr->low) && is_inline(expr->high);
     case EXPR_IN:
         return is_atomic(expr->left);
@@ -396,33 +398,6 @@ struct value lower_not(struct body *b, struct value value)
     return value;
 }
 
-static struct value lower_between(struct body *b, const struct expr *expr)
-{
-    struct value left = in_variable(b, lower(b, expr->left), expr->left->type);
-    struct value low = lower(b, expr->low), high = lower(b, expr->high);
-    struct value above = compare(b, OP_GE, expr->left, left, expr->low, low);
-    struct value below = compare(b, OP_LE, expr->left, left, expr->high, high);
-    struct value both = loose(join(b, above.code, "&&", below.code),
-                              both_null(b, above.null, below.null), PREC_AND);
-    return expr->negated ? lower_not(b, both) : both;
-}
-
-static struct value lower_in(struct body *b, const struct expr *expr)
-{
-    struct value left = in_variable(b, lower(b, expr->left), expr->left->type);
-    struct text text = {0};
-    struct value one = left;
-    for (size_t i = 0; i < expr->args.count; i++) {
-        const struct expr *item = expr->args.items[i];
-        one = compare(b, OP_EQ, expr->left, left, item, lower(b, item));
-        text_printf(&text, "%s%s", i > 0 ? " || " : "", one.code);
-    }
-    const char *code = arena_strndup(b->e->arena, text.data, text.size);
-    text_free(&text);
-    struct value any = loose(code, left.null, expr->args.count > 1 ? PREC_OR : one.precedence);
-    return expr->negated ? lower_not(b, any) : any;
-}
-
 const char *regex_name(struct body *b, const char *pattern, size_t size)
 {
     struct emitter *e = b->e;
@@ -447,27 +422,14 @@ static struct value lower_pattern(struct body *b, const struct expr *expr)
     return expr->negated ? lower_not(b, value) : value;
 }
 
-static struct value lower_is_null(struct body *b, const struct expr *expr)
-{
-    if (!expr->left->nullable && !expr->left->fallible)
-        return atom(b, c_bool(expr->negated), NULL);
-    struct value left = lower(b, expr->left);
-    if (left.null == NULL) {
-        body_line(b, "(void)(%s);", left.code);
-        return atom(b, c_bool(expr->negated), NULL);
-    }
-    if (expr->negated)
-        return loose(arena_printf(b->e->arena, "!%s", null_operand(b, left.null)), NULL,
-                     PREC_COMPARE);
-    return loose(left.null, NULL, is_simple_null(left.null) ? PREC_ATOM : PREC_CHOICE);
-}
-
 /* ---- and, or ---- */
 
 static struct value logic_inline(struct body *b, const struct expr *expr)
 {
     enum precedence own = expr->op == OP_AND ? PREC_AND : PREC_OR;
     struct value left = lower(b, expr->left), right = lower(b, expr->right);
+    if (is_settled(expr->op, expr->left, expr->right))
+        b->e->odd_comparisons = true;
     enum precedence left_limit = left.precedence == own ? own : PREC_COMPARE;
     enum precedence right_limit = right.precedence == own ? own : PREC_COMPARE;
     return loose(
@@ -543,16 +505,17 @@ static struct value case_inline(struct body *b, const struct expr *expr)
     struct value subject = {0};
     if (expr->subject != NULL)
         subject = lower(b, expr->subject);
-    const char *code = "";
+    struct text text = {0};
     for (size_t i = 0; i < expr->whens.count; i++) {
         struct value condition = when_condition(b, expr, i, subject);
         struct value then = lower(b, expr->whens.items[i].then);
-        code = arena_printf(b->e->arena, "%s%s ? %s : ", code, operand(b, condition, PREC_COMPARE),
-                            operand(b, then, PREC_TERM));
+        text_printf(&text, "%s ? %s : ", operand(b, condition, PREC_COMPARE),
+                    operand(b, then, PREC_TERM));
     }
-    struct value otherwise = lower(b, expr->otherwise);
-    return loose(arena_printf(b->e->arena, "%s%s", code, operand(b, otherwise, PREC_TERM)), NULL,
-                 PREC_CHOICE);
+    text_puts(&text, operand(b, lower(b, expr->otherwise), PREC_TERM));
+    const char *code = arena_strndup(b->e->arena, text.data, text.size);
+    text_free(&text);
+    return loose(code, NULL, PREC_CHOICE);
 }
 
 /* t = value, t_null = its null; only what can change. */

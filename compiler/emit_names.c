@@ -134,9 +134,9 @@ struct stream_names *names_of(struct emitter *e, const struct stream *stream)
 }
 
 /* What is made of a stream's identifier without global_name. */
-static const char *const derived[] = {
-    "select_%s",   "unnest_%s",    "ship_%s",     "key_%s",      "late_%s",     "update_%s",
-    "overflow_%s", "%s_acc_init",  "%s_acc_merge", "%s_acc_save", "%s_acc_load", "%s_acc_drop"};
+static const char *const derived[] = {"select_%s",    "unnest_%s",   "ship_%s",     "key_%s",
+                                      "late_%s",      "update_%s",   "overflow_%s", "%s_acc_init",
+                                      "%s_acc_merge", "%s_acc_save", "%s_acc_load", "%s_acc_drop"};
 enum { DERIVED = sizeof derived / sizeof *derived };
 
 static const char *derived_name(struct emitter *e, size_t i, const char *ident)
@@ -176,10 +176,9 @@ static void name_stream(struct emitter *e, const struct stream *stream, ident_li
 
 /* Names of the generated file that are not made by global_name, or of the runtime. */
 static const char *const fixed[] = {
-    "explain_text",     "plan_json",           "sources", "streams",
-    "stages",           "exchanges",           "sinks",   "traffics",
-    "pipe_reject_type", "pipe_reject_columns", "secrets", "start",
-    "key_t" /* of the headers */};
+    "explain_text", "plan_json", "sources",  "streams",          "stages",
+    "exchanges",    "sinks",     "traffics", "pipe_reject_type", "pipe_reject_columns",
+    "secrets",      "start",     "key_t" /* of the headers */};
 
 void name_everything(struct emitter *e)
 {

@@ -129,15 +129,6 @@ static int64_t at_scale(const struct constant *constant, unsigned scale)
     return (int64_t)(constant->negative ? -value : value);
 }
 
-/* A duration is in the unit of the column. */
-static int64_t bound(const struct constant *constant, const struct type *type, unsigned scale)
-{
-    if (constant->kind != CONST_DURATION)
-        return at_scale(constant, scale);
-    int64_t units = constant->duration_ms * (type->kind == TYPE_TIMESTAMP_US ? 1000 : 1);
-    return constant->negative ? -units : units;
-}
-
 static const char *range(struct emitter *e, const struct generator *generator,
                          const struct type *type)
 {
@@ -147,7 +138,7 @@ static const char *range(struct emitter *e, const struct generator *generator,
         unsigned high = generator->high->number.is_decimal ? generator->high->number.scale : 0;
         scale = float_scale = low > high ? low : high;
     }
-    int64_t low = bound(generator->low, type, scale), high = bound(generator->high, type, scale);
+    int64_t low = at_scale(generator->low, scale), high = at_scale(generator->high, scale);
     return arena_printf(e->arena, ", .low = %s, .high = %s, .scale = %u", c_int64(e, low),
                         c_int64(e, high), float_scale);
 }

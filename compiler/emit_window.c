@@ -161,8 +161,8 @@ static bool keeps_encoded(const struct aggregate *aggregate)
            aggregate->kind == AGG_MIN_BY || aggregate->kind == AGG_MAX_BY;
 }
 
-/* first, last, min_by, max_by: the value is kept in the state's encoding. What a column needs on the
- * way stands in a block: columns have any name, so none of a local is made of theirs. */
+/* first, last, min_by, max_by: the value is kept in the state's encoding. What a column needs on
+ * the way stands in a block: columns have any name, so none of a local is made of theirs. */
 static void emit_finish_encoded(struct emitter *e, const struct stream *stream,
                                 const struct aggregate *aggregate, const char *member,
                                 const char *null)
@@ -195,8 +195,7 @@ static void emit_finish(struct emitter *e, const struct stream *stream, const st
         return;
     }
     const char *other = finish_type(e, aggregate);
-    const char *target =
-        other != NULL ? "value" : arena_printf(e->arena, "out.%s", column->name);
+    const char *target = other != NULL ? "value" : arena_printf(e->arena, "out.%s", column->name);
     const char *extra = "";
     if (aggregate->kind == AGG_APPROX_QUANTILE)
         extra = arena_printf(e->arena, "%.17g, ", aggregate->quantile);

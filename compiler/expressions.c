@@ -63,30 +63,52 @@ static const char *field_list(struct program *program, const struct record_type 
 }
 
 /* As a literal of the language. */
-const char *text_literal(struct program *program, const char *text)
+static const char *text_literal(struct program *program, const char *text)
 {
     const char *out = "'";
     for (size_t size; *text; text += size) {
         size = strcspn(text, "'");
-        out = arena_printf(program->arena, "%s%.*s%s", out, (int)size, text,
-                           text[size] ? "''" : "");
+        out =
+            arena_printf(program->arena, "%s%.*s%s", out, (int)size, text, text[size] ? "''" : "");
         size += text[size] != '\0';
     }
     return arena_printf(program->arena, "%s'", out);
 }
 
-void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
-                           const char *row_of)
+static void report_column(struct program *program, struct name name, const struct record_type *row,
+                          const char *row_of, bool may_be_text)
 {
     struct diag *diag =
         diag_error(program, PC2006, name.span, "`%s` has no column `%s`", row_of, name.text);
     if (!diag_is_shown(diag))
         return;
     const char *meant = nearest_field(program, row, name.text);
-    if (meant)
+    if (meant) {
         diag_help(diag, "did you mean `%s`?", meant);
-    else
+        return;
+    }
+    if (!may_be_text) {
         diag_help(diag, "its columns are: %s", field_list(program, row));
+        return;
+    }
+    diag_note(diag, "its columns are: %s", field_list(program, row));
+    diag_help(diag, "text stands in single quotes: %s", text_literal(program, name.text));
+}
+
+void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
+                           const char *row_of)
+{
+    report_column(program, name, row, row_of, false);
+}
+
+/* As a value. "x" is a name: who wrote it may have meant text. */
+static void report_unknown_value(struct program *program, const name_list *path,
+                                 const struct record_type *row, const char *row_of)
+{
+    struct span at = path->items[0].span;
+    bool is_quoted =
+        at.source != NULL && at.begin < at.source->size && at.source->text[at.begin] == '"';
+    report_column(program, path->items[0], row, row_of, is_quoted && path->count == 1);
 }
 
 bool is_untyped_null(struct scope *scope, struct expr *expr)
@@ -298,24 +320,6 @@ static bool kafka_path(struct scope *scope, struct expr *expr)
     return false;
 }
 
-/* "x" is a name: who wrote it may have meant text. */
-static void report_unknown_value(struct scope *scope, const struct expr *expr,
-                                 const struct record_type *record)
-{
-    struct program *program = scope->program;
-    const struct name *name = &expr->path.items[0];
-    bool is_quoted = name->span.source != NULL && name->span.begin < name->span.source->size &&
-                     name->span.source->text[name->span.begin] == '"';
-    if (!is_quoted || expr->path.count > 1 || nearest_field(program, record, name->text)) {
-        report_unknown_column(program, *name, record, scope->row_of);
-        return;
-    }
-    struct diag *diag = diag_error(program, PC2006, name->span, "`%s` has no column `%s`",
-                                   scope->row_of, name->text);
-    diag_note(diag, "its columns are: %s", field_list(program, record));
-    diag_help(diag, "text stands in single quotes: %s", text_literal(program, name->text));
-}
-
 static void report_not_record(struct scope *scope, const struct expr *expr, size_t at,
                               const struct type *type)
 {
@@ -339,6 +343,8 @@ static void report_no_field(struct scope *scope, const struct name *name,
 {
     struct diag *diag = diag_error(scope->program, PC2021, name->span,
                                    "record `%s` has no field `%s`", record->name, name->text);
+    if (!diag_is_shown(diag))
+        return;
     const char *meant = nearest_field(scope->program, record, name->text);
     if (meant)
         diag_help(diag, "did you mean `%s`?", meant);
@@ -370,7 +376,7 @@ static void check_path(struct scope *scope, struct expr *expr)
             if (i > 0)
                 report_no_field(scope, &expr->path.items[i], record);
             else if (!kafka_path(scope, expr))
-                report_unknown_value(scope, expr, record);
+                report_unknown_value(scope->program, &expr->path, record, scope->row_of);
             return;
         }
         const struct field *field = &record->fields[index];

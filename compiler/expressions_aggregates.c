@@ -113,8 +113,7 @@ static bool report_no_aggregate(struct scope *scope, const struct item *item)
         const char *meant = nearest_name(expr->call.text, names, count);
         struct diag *diag = diag_error(program, PC3003, expr->call.span,
                                        "there is no aggregate `%s`", expr->call.text);
-        const char *instead =
-            foreign_word_help(expr->call.text, strlen(expr->call.text), true);
+        const char *instead = foreign_word_help(expr->call.text, strlen(expr->call.text), true);
         if (instead)
             diag_help(diag, "%s", instead);
         else if (meant)

@@ -481,7 +481,9 @@ static void report_unknown_function(struct scope *scope, const struct expr *expr
         struct diag *diag =
             diag_error(program, PC3018, expr->call.span,
                        "`%s` does not exist: a replay would give another answer", name);
-        diag_help(diag, "`kafka_time` is the time at which the broker took the record");
+        diag_help(diag, scope->allows_kafka
+                            ? "`kafka_time` is the time at which the broker took the record"
+                            : "read a time from the record, as its event time");
         return;
     }
     struct diag *diag =

@@ -57,8 +57,11 @@ bool help_conversion(struct scope *scope, struct diag *diag, const struct expr *
 void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
                             const struct expr *keep)
 {
-    if (!help_conversion(scope, diag, change, keep->type))
-        help_conversion(scope, diag, keep, change->type);
+    bool literal_first = keep->is_literal && !change->is_literal;
+    const struct expr *first = literal_first ? keep : change,
+                      *second = literal_first ? change : keep;
+    if (!help_conversion(scope, diag, first, second->type))
+        help_conversion(scope, diag, second, first->type);
 }
 
 bool help_date_arithmetic(struct scope *scope, struct diag *diag, const struct expr *expr,

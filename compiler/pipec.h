@@ -282,7 +282,8 @@ bool contract_check(struct program *program, const struct contract *contract, st
 const struct resolve_record *contract_resolve(struct program *program, const struct schema *writer,
                                               const struct schema *reader);
 /* `pipec contracts check DIR`: every *.avsc below DIR by subject folder; 0 or 1. */
-int contracts_check_directory(struct program *program, const char *directory, FILE *out);
+int contracts_check_directory(struct program *program, const char *directory, FILE *out,
+                              struct text *summary); /* a last line, for behind the messages */
 bool is_avro_name(const char *name);
 /* The Avro schema (JSON text) of a row type, for sinks that derive one; NULL if `name` or a column
  * is no Avro name (the caller says so). Follows null_first and, for decimals, fixed_bytes. Names of

@@ -189,8 +189,7 @@ static void check_pipeline_name(struct program *program, const struct name *name
     size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
     if (size > 0 && text[size] == '\0' && text[0] != '-')
         return;
-    struct diag *diag =
-        diag_error(program, PC2036, name->span, "`%s` can't name a pipeline", text);
+    struct diag *diag = diag_error(program, PC2036, name->span, "`%s` can't name a pipeline", text);
     diag_note(diag, "the name becomes that of files");
     diag_help(diag, "use letters, digits, `_` and `-`, not `-` first");
 }

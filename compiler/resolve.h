@@ -115,8 +115,6 @@ bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *tex
 
 /* The source text of a span on one line, at most 60 bytes of it. */
 const char *span_text(struct program *program, struct span span);
-/* As a literal of the language, in single quotes. */
-const char *text_literal(struct program *program, const char *text);
 int field_index(const struct record_type *row, const char *name); /* -1: none */
 /* Reports an unknown column with the nearest one. */
 void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
@@ -149,7 +147,8 @@ struct entity {
 struct resolver {
     struct program *program;
     VEC(struct entity) names;
-    uint32_t *name_slots; /* 1 + index in names, by the name's pointer; 0: free; at most half full */
+    uint32_t
+        *name_slots; /* 1 + index in names, by the name's pointer; 0: free; at most half full */
     size_t name_slot_count;
     VEC(const char *) unknown; /* names already reported */
     VEC(struct stream *) all;  /* in order of statements; side streams after */

@@ -228,9 +228,8 @@ static void report_side(const struct resolver *resolver, const struct stream *si
     }
     const char *key = key_clause(program, side), *name = side->name.text;
     bool topic = any_topic && key && topic_name_is_good(name, strlen(name));
-    const char *file = name[strspn(name, "/.")] && !strchr(name, '/') && !strchr(name, '\'')
-                           ? name
-                           : "side_rows";
+    const char *file =
+        name[strspn(name, "/.")] && !strchr(name, '/') && !strchr(name, '\'') ? name : "side_rows";
     const char *sink = arena_printf(program->arena, topic ? "%s_topic" : "%s_rows", name);
     while (is_name_taken(resolver, sink))
         sink = arena_printf(program->arena, "%s_2", sink);

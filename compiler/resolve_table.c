@@ -351,22 +351,45 @@ static const char *plain_path(struct program *program, const char *path)
     return out;
 }
 
-static bool same_target(struct program *program, const struct sink *a, const struct sink *b)
+/* By index: plain paths of file sinks, and patterns of sources that read files; else NULL. */
+struct places {
+    const char **sinks, **patterns;
+};
+
+static void find_places(struct program *program, struct places *places)
+{
+    size_t sinks = program->sinks.count, streams = program->streams.count;
+    places->sinks = arena_alloc(program->arena, (sinks + 1) * sizeof *places->sinks);
+    places->patterns = arena_alloc(program->arena, (streams + 1) * sizeof *places->patterns);
+    for (size_t i = 0; i < sinks; i++) {
+        const struct sink *sink = program->sinks.items[i];
+        if (sink->kind == SINK_FILE && sink->target)
+            places->sinks[i] = plain_path(program, sink->target);
+    }
+    for (size_t i = 0; i < streams; i++) {
+        const struct stream *stream = program->streams.items[i];
+        if (stream->kind == STREAM_SOURCE && stream->source && stream->source->path)
+            places->patterns[i] = plain_path(program, stream->source->path);
+    }
+}
+
+static bool same_target(const struct sink *a, const struct sink *b)
 {
     if (a->kind != b->kind || a->kind == SINK_KAFKA)
         return false;
-    if (a->kind == SINK_STDOUT)
-        return true;
+    if (a->kind == SINK_STDOUT) /* lines of JSON say themselves what they are */
+        return a->format != FORMAT_JSONL || b->format != FORMAT_JSONL;
     if (!a->target || !b->target)
         return false;
-    if (a->kind == SINK_FILE)
-        return strcmp(plain_path(program, a->target), plain_path(program, b->target)) == 0;
     return strcmp(a->target, b->target) == 0;
 }
 
-static void check_pair(struct program *program, const struct sink *first, const struct sink *second)
+static void check_pair(struct program *program, const struct places *places, size_t a, size_t b)
 {
-    bool clash = same_target(program, first, second);
+    const struct sink *first = program->sinks.items[a], *second = program->sinks.items[b];
+    bool files = places->sinks[a] && places->sinks[b];
+    bool clash =
+        files ? strcmp(places->sinks[a], places->sinks[b]) == 0 : same_target(first, second);
     const char *table = second->target;
     for (size_t i = 0; second->kind == SINK_CLICKHOUSE && i < second->rollup_count; i++) {
         const char *rollup = second->rollups[i].table;
@@ -393,22 +416,24 @@ static void check_pair(struct program *program, const struct sink *first, const 
 }
 
 /* Whether a file of that path is one of those that the source's pattern names. */
-static bool takes_file(struct program *program, const char *pattern, const char *path)
+static bool takes_file(const char *pattern, const char *path)
 {
-    const char *plain = plain_path(program, path);
-    pattern = plain_path(program, pattern);
-    return strcmp(pattern, plain) == 0 || fnmatch(pattern, plain, FNM_PATHNAME | FNM_PERIOD) == 0;
+    size_t fixed = strcspn(pattern, "*?[\\");
+    return strncmp(pattern, path, fixed) == 0 &&
+           (strcmp(pattern, path) == 0 || fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0);
 }
 
-static void check_loop(struct program *program, const struct sink *sink)
+static void check_loop(struct program *program, const struct places *places, size_t at)
 {
+    const struct sink *sink = program->sinks.items[at];
     bool topic = sink->kind == SINK_KAFKA;
     for (size_t i = 0; i < program->streams.count; i++) {
         const struct stream *stream = program->streams.items[i];
         if (stream->kind != STREAM_SOURCE || !stream->source)
             continue;
         const char *read = topic ? stream->source->topic : stream->source->path;
-        if (!read || (topic ? strcmp(read, sink->target) != 0 : !takes_file(program, read, sink->target)))
+        if (!read || (topic ? strcmp(read, sink->target) != 0
+                            : !takes_file(places->patterns[i], places->sinks[at])))
             continue;
         struct diag *diag =
             diag_error(program, PC5112, sink->span, "%s '%s' is both read and written",
@@ -423,11 +448,13 @@ static void check_loop(struct program *program, const struct sink *sink)
 void check_sinks_together(struct resolver *resolver)
 {
     struct program *program = resolver->program;
+    struct places places;
+    find_places(program, &places);
     for (size_t i = 0; i < program->sinks.count; i++) {
         const struct sink *second = program->sinks.items[i];
         for (size_t j = 0; j < i; j++)
-            check_pair(program, program->sinks.items[j], second);
+            check_pair(program, &places, j, i);
         if ((second->kind == SINK_KAFKA || second->kind == SINK_FILE) && second->target)
-            check_loop(program, second);
+            check_loop(program, &places, i);
     }
 }

@@ -17,6 +17,8 @@ static const struct stream *stream_of_test(struct program *program, struct name 
         return stream;
     struct diag *diag =
         diag_error(program, PC2004, name.span, "there is no stream `%s`", name.text);
+    if (!diag_is_shown(diag))
+        return NULL;
     const char **names = arena_alloc(program->arena, (program->streams.count + 1) * sizeof *names);
     for (size_t i = 0; i < program->streams.count; i++)
         names[i] = program->streams.items[i]->name.text;

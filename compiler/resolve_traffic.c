@@ -107,23 +107,8 @@ static bool makes_names(const struct type *type)
     return type->kind == TYPE_STRING || type->kind == TYPE_UUID || type_is_integer(type);
 }
 
-static bool is_bound(struct program *program, const struct constant *constant)
+static int compare_numbers(const struct constant *a, const struct constant *b)
 {
-    if (constant->kind == CONST_NUMBER || constant->kind == CONST_DURATION)
-        return true;
-    struct diag *diag = diag_error(program, PC2031, constant->span,
-                                   "a bound of `uniform` is a number or a duration");
-    diag_help(diag, "write times as durations since 1970-01-01, dates as days, or use `pick`");
-    return false;
-}
-
-static int compare_bounds(const struct constant *a, const struct constant *b)
-{
-    if (a->kind == CONST_DURATION && b->kind == CONST_DURATION) {
-        int64_t low_ms = a->negative ? -a->duration_ms : a->duration_ms;
-        int64_t high_ms = b->negative ? -b->duration_ms : b->duration_ms;
-        return (low_ms > high_ms) - (low_ms < high_ms);
-    }
     __int128 x = a->number.digits, y = b->number.digits;
     unsigned xs = a->number.is_decimal ? a->number.scale : 0;
     unsigned ys = b->number.is_decimal ? b->number.scale : 0;
@@ -145,8 +130,7 @@ static void check_bounds(struct program *program, const struct generator *genera
             report_generator(program, generator, field, "numbers");
             return;
         }
-        if (!is_bound(program, generator->low) || !is_bound(program, generator->high) ||
-            !check_constant(program, generator->low, type, false, what) ||
+        if (!check_constant(program, generator->low, type, false, what) ||
             !check_constant(program, generator->high, type, false, what))
             return;
     } else if (field->type->kind != TYPE_STRING) {
@@ -157,7 +141,7 @@ static void check_bounds(struct program *program, const struct generator *genera
         diag_error(program, PC2031, generator->span, "a text has 0 to %d letters",
                    MAX_TEXT_LETTERS);
     }
-    if (compare_bounds(generator->low, generator->high) > 0) {
+    if (compare_numbers(generator->low, generator->high) > 0) {
         struct diag *diag =
             diag_error(program, PC2031, generator->span, "the first bound is above the second");
         diag_help(diag, "write the smaller one first");

@@ -349,9 +349,9 @@ static void help_stray(struct diag *diag, const char *text, size_t size)
 
 static const char *foreign_help(struct span at)
 {
-    return at.source == NULL ? NULL
-                             : foreign_word_help(at.source->text + at.begin, at.end - at.begin,
-                                                 false);
+    return at.source == NULL
+               ? NULL
+               : foreign_word_help(at.source->text + at.begin, at.end - at.begin, false);
 }
 
 /* A word of SQL that the language does not have, where it is found or just before. */
@@ -364,8 +364,8 @@ static bool help_foreign_word(struct syntax *s, struct diag *diag, const char *f
     bool ends = strcmp(found, "';'") == 0 || strcmp(found, "end of the file") == 0;
     if (help == NULL && !ends && !(keyword && keyword->status == RESERVED))
         help = foreign_help(s->before_last);
-    if (help == NULL && strcmp(found, "'('") == 0 && expects(set, "','") &&
-        !expects(set, "'('") && expects(set, "aggregate"))
+    if (help == NULL && strcmp(found, "'('") == 0 && expects(set, "','") && !expects(set, "'('") &&
+        expects(set, "aggregate"))
         help = "columns stand here: compute it with `select … as NAME` in a stream before";
     if (help != NULL)
         diag_help(diag, "%s", help);

@@ -19,7 +19,8 @@ static bool refuse(struct pipe_container *container, const char *what)
 static struct pipe_reader unread(struct pipe_container *container)
 {
     struct pipe_reader reader;
-    const uint8_t *from = container->buf.data != NULL ? container->buf.data + container->used : NULL;
+    const uint8_t *from =
+        container->buf.data != NULL ? container->buf.data + container->used : NULL;
     pipe_reader_init(&reader, from, container->buf.size - container->used, NULL);
     return reader;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "process.h"
+#include "rocksdb_shim.h"
 
 static const char *const commands[] = {"run",     "explain", "inspect",
                                        "traffic", "inject",  "reconcile"};
@@ -93,6 +95,7 @@ static void handle_signals(void)
 static int run(const struct pipe_plan *plan, int argc, char **argv)
 {
     struct pipe_run_options options;
+    handle_signals(); /* first: a signal at any time stops the run in order */
     int code = pipe_options_run(plan, argc, argv, &options);
     if (code != 0) {
         pipe_options_free(&options);
@@ -102,7 +105,6 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
      */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
-    handle_signals();
     struct pipe_engine *engine = engine_new(plan, &options);
     bool opened = engine_open(engine);
     bool ok = opened && engine_run(engine);
@@ -122,6 +124,8 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
 int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
+    pipe_hold_descriptors();
+    rocksdb_shim_catch();
     if (plan->abi != PIPE_RUNTIME_ABI) {
         fprintf(stderr, "%s: compiled for runtime %u, linked with %u\n", plan->name, plan->abi,
                 PIPE_RUNTIME_ABI);

@@ -349,8 +349,8 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     const struct pipe_state_def *def = dedup->def;
     struct pipe_counters *counters = &task->counters[def->stream];
     int64_t watermark = pipe_time_sub(task->watermark, def->delay);
-    /* Behind an exchange W depends on where commits put the markers, so it frees memory only: what a
-     * record is judged by must be a function of the source's log. It is never less than W. */
+    /* Behind an exchange W depends on where commits put the markers, so it frees memory only: what
+     * a record is judged by must be a function of the source's log. It is never less than W. */
     int64_t judge = watermark;
     if (def->judge_by_record)
         judge = pipe_time_sub(record->watermark, def->delay);

@@ -330,7 +330,7 @@ bool engine_run(struct pipe_engine *engine)
     if (engine_has_pending(engine) && !engine_commit(engine))
         return false;
     report_progress(engine, true);
-    return engine_save_state(engine) && counters_check(engine);
+    return engine_save_state(engine) && engine_check_directory(engine) && counters_check(engine);
 }
 
 /* ---- Closing ---- */

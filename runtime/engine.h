@@ -313,6 +313,8 @@ bool engine_check_plan(struct pipe_engine *engine); /* the log is new or of this
 
 /* engine_commit.c */
 bool engine_has_pending(const struct pipe_engine *engine);
+/* The run directory is still there, and still this run's. */
+bool engine_check_directory(struct pipe_engine *engine);
 bool engine_commit(struct pipe_engine *engine);
 bool engine_save_state(struct pipe_engine *engine);
 void engine_rollback(struct pipe_engine *engine);

@@ -5,6 +5,7 @@
  * state
  */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "engine.h"
 
@@ -187,8 +188,33 @@ static bool save_is_due(const struct pipe_engine *engine)
                SAVE_EVERY_RECORDS; /* replayed ones too: else one that often dies never saves */
 }
 
+static bool is_there(const struct pipe_engine *engine, const char *name, struct stat *about)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", engine->dir, name);
+    return stat(path, about) == 0;
+}
+
+/* Files that are open outlive their names: without this a run whose directory was removed would end
+ * as if all were well. */
+bool engine_check_directory(struct pipe_engine *engine)
+{
+    struct stat ours, there, about;
+    bool same = fstat(engine->lock_fd, &ours) == 0 && is_there(engine, "lock", &there) &&
+                ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
+                is_there(engine, "log/CURRENT", &about) &&
+                is_there(engine, "state/CURRENT", &about);
+    return same ||
+           engine_fail(engine, PIPE_EXIT_DATA,
+                       "%s was removed or replaced, or files in it, while the run was using "
+                       "it; put it back, or begin again in a new directory",
+                       engine->dir);
+}
+
 bool engine_commit(struct pipe_engine *engine)
 {
+    if (!engine_check_directory(engine))
+        return false;
     for (uint32_t t = 0; t < engine->task_count; t++)
         task_settle(&engine->tasks[t]);
     if (engine->failed)

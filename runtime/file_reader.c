@@ -19,6 +19,11 @@ static bool open_standard_input(struct pipe_file_reader *reader, char *error, si
                  reader->offset);
         return false;
     }
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY) { /* so process.c leaves a closed one */
+        snprintf(error, error_bytes, "-: standard input is closed; give it a file or a pipe");
+        return false;
+    }
     reader->fd = STDIN_FILENO;
     reader->is_stdin = true;
     reader->length_bytes = -1;

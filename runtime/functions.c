@@ -513,3 +513,42 @@ struct pipe_str pipe_cast_ts_us_string(struct pipe_arena *arena, int64_t us)
     pipe_ts_us_write(text, us);
     return keep(arena, text, sizeof text);
 }
+
+/* ---- in ---- */
+
+#define PIPE_IN(suffix, type)                                                                      \
+    bool pipe_fn_in_##suffix(type x, const type *sorted, size_t count)                             \
+    {                                                                                              \
+        size_t low = 0;                                                                            \
+        while (low < count) {                                                                      \
+            size_t middle = low + (count - low) / 2;                                               \
+            if (sorted[middle] == x)                                                               \
+                return true;                                                                       \
+            if (sorted[middle] < x)                                                                \
+                low = middle + 1;                                                                  \
+            else                                                                                   \
+                count = middle;                                                                    \
+        }                                                                                          \
+        return false;                                                                              \
+    }
+PIPE_IN(i32, int32_t)
+PIPE_IN(u32, uint32_t)
+PIPE_IN(i64, int64_t)
+PIPE_IN(decimal, pipe_decimal)
+#undef PIPE_IN
+
+bool pipe_fn_in_string(struct pipe_str x, const struct pipe_str *sorted, size_t count)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        int order = pipe_str_compare(sorted[middle], x);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return false;
+}

@@ -156,6 +156,13 @@ static inline struct pipe_str pipe_fn_least_string(struct pipe_str a, struct pip
     return pipe_str_compare(b, a) < 0 ? b : a;
 }
 
+/* Whether x is in the table, which is sorted. */
+bool pipe_fn_in_i32(int32_t x, const int32_t *sorted, size_t count);
+bool pipe_fn_in_u32(uint32_t x, const uint32_t *sorted, size_t count);
+bool pipe_fn_in_i64(int64_t x, const int64_t *sorted, size_t count);
+bool pipe_fn_in_decimal(pipe_decimal x, const pipe_decimal *sorted, size_t count);
+bool pipe_fn_in_string(struct pipe_str x, const struct pipe_str *sorted, size_t count);
+
 /* --- Time, UTC -------------------------------------------------------------------------------- */
 
 enum pipe_time_unit {

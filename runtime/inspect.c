@@ -11,6 +11,7 @@ struct inspection {
     const struct pipe_inspect_options *options;
     struct pipe_log *log;
     struct pipe_counters *totals;
+    bool committed; /* a plan has committed something */
     bool same_plan, damaged;
 };
 
@@ -170,6 +171,10 @@ static bool print_state(struct inspection *in)
 {
     char error[512];
     bool created;
+    if (!in->committed) {
+        printf("nothing was committed in %s yet\n", in->options->dir);
+        return true;
+    }
     if (!in->same_plan) {
         fprintf(stderr, "%s inspect: %s is of another plan; use the program of that plan\n",
                 in->plan->name, in->options->dir);
@@ -298,6 +303,7 @@ static bool compare_plan(struct inspection *in)
 {
     struct pipe_buf stored = {0};
     bool found, ok = in->log->ops->get(in->log, "plan", &stored, &found);
+    in->committed = ok && found;
     in->same_plan = ok && found && stored.size == strlen(in->plan->hash) &&
                     memcmp(stored.data, in->plan->hash, stored.size) == 0;
     if (ok && found && !in->same_plan)

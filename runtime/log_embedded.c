@@ -112,12 +112,9 @@ static uint64_t get_be(const uint8_t *at, unsigned bytes)
 
 static bool fail(struct embedded *log, const char *doing, char *cause)
 {
-    const char *full = cause != NULL && strstr(cause, "No space left") != NULL
-                           ? "; make room and start again"
-                           : "";
     if (!log->failed)
         snprintf(log->log.error, sizeof log->log.error, "the log could not %s: %.300s%s", doing,
-                 cause != NULL ? cause : "unknown cause", full);
+                 cause != NULL ? cause : "unknown cause", log_advice(cause, LOG_DAMAGED));
     log->failed = true;
     rocksdb_free(cause);
     return false;
@@ -782,8 +779,8 @@ struct pipe_log *pipe_log_embedded_open(const char *dir, bool read_only, char *e
     rocksdb_readoptions_set_fill_cache(log->read_options, 0);
     log->batch = rocksdb_writebatch_create();
     if (!open_database(log, path, read_only, &cause))
-        snprintf(error, error_bytes, "the log in %s can't be opened: %s", path,
-                 cause != NULL ? cause : "unknown cause");
+        snprintf(error, error_bytes, "the log in %s can't be opened: %.300s%s", path,
+                 cause != NULL ? cause : "unknown cause", log_advice(cause, LOG_DAMAGED));
     else if (load_topics(log) && make_incarnation(log, read_only))
         return &log->log;
     else

@@ -2,6 +2,10 @@
 #include "log_options.h"
 
 #include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "rocksdb_shim.h"
 
 /* Few big files, merged 32 at a time at most: below 2 GB nothing is ever written again. */
 static void tune_compaction(rocksdb_options_t *options)
@@ -21,21 +25,15 @@ static void tune_compaction(rocksdb_options_t *options)
 
 rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool create, bool direct)
 {
-    rocksdb_options_t *base = rocksdb_options_create(), *options = rocksdb_options_create();
-    char *error = NULL;
-    rocksdb_get_options_from_string(
-        base, "avoid_flush_during_shutdown=true;max_bgerror_resume_count=0", options, &error);
-    rocksdb_options_destroy(base);
-    rocksdb_free(error); /* both options exist in 7.8 and later */
+    rocksdb_options_t *options =
+        rocksdb_shim_options("avoid_flush_during_shutdown=true;max_bgerror_resume_count=0");
     rocksdb_options_set_create_if_missing(options, create);
     rocksdb_options_set_compression(options, rocksdb_no_compression);
     /* What is flushed is seldom read again soon: it need not pass through the page cache. */
     rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, direct);
     rocksdb_options_set_write_buffer_size(options, 24u << 20);
     rocksdb_options_set_max_write_buffer_number(options, 2);
-    rocksdb_options_set_keep_log_file_num(options, 2);
     rocksdb_options_set_max_open_files(options, 512);
-    rocksdb_options_set_info_log_level(options, 2);
     /* A torn last commit is dropped; damage before it is an error. */
     rocksdb_options_set_wal_recovery_mode(options, 0);
     rocksdb_options_set_block_based_table_factory(options, table);
@@ -53,4 +51,35 @@ rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache)
     rocksdb_block_based_options_set_checksum(table, 4); /* XXH3 */
     rocksdb_block_based_options_set_block_size(table, 16u << 10);
     return table;
+}
+
+static bool says(const char *cause, const char *words)
+{
+    return strstr(cause, words) != NULL;
+}
+
+/* Past the page cache, the rest of a write that was cut at the limit is of no size it can have. */
+static bool is_file_limit(const char *cause)
+{
+    struct rlimit limit;
+    return says(cause, "File too large") ||
+           (says(cause, "Invalid argument") && says(cause, "write") &&
+            getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY);
+}
+
+const char *log_advice(const char *cause, const char *damaged)
+{
+    if (cause == NULL)
+        return "";
+    if (says(cause, "No space left") || says(cause, "Disk quota"))
+        return "; make room and start again";
+    if (is_file_limit(cause))
+        return "; the limit on the size of a file is reached; raise it (ulimit -f) and start again";
+    if (says(cause, "Too many open files"))
+        return "; raise the limit on open files (ulimit -n) and start again";
+    if (says(cause, "Cannot allocate memory"))
+        return "; free memory, or raise its limit (ulimit -v), and start again";
+    bool misses = says(cause, "No such file") &&
+                  (says(cause, "MANIFEST") || says(cause, ".sst") || says(cause, ".ldb"));
+    return misses || says(cause, "Corruption") ? damaged : "";
 }

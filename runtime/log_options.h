@@ -11,5 +11,10 @@ rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache);
 /* direct: flushes bypass the page cache; not every file system can. */
 rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool create,
                                bool direct);
+/* What to do about an error of RocksDB, as the end of its line: "; …", or "" where nothing general
+ * can be said. `damaged`: what to do if what is on the disk is. */
+const char *log_advice(const char *cause, const char *damaged);
+#define LOG_DAMAGED                                                                                \
+    "; the log is damaged: restore the directory from a copy, or start over in a new one"
 
 #endif

@@ -54,9 +54,13 @@ static bool refuse(struct file_output *file, const char *format, ...)
 /* By errno. */
 static bool failed(struct file_output *file, const char *doing)
 {
-    bool full = errno == ENOSPC || errno == EDQUOT;
-    return refuse(file, "cannot be %s: %s%s", doing, strerror(errno),
-                  full ? "; make room and start again" : "");
+    const char *advice = "";
+    if (errno == ENOSPC || errno == EDQUOT)
+        advice = "; make room and start again";
+    if (errno == EFBIG)
+        advice =
+            "; the limit on the size of a file is reached; raise it (ulimit -f) and start again";
+    return refuse(file, "cannot be %s: %s%s", doing, strerror(errno), advice);
 }
 
 /* Before rows go into `ready`. */
@@ -299,6 +303,15 @@ static bool open_file(struct file_output *file)
     return true;
 }
 
+/* Closed by whoever started the program, it is open for reading: process.c. */
+static bool use_stdout(struct file_output *file)
+{
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    file->fd = STDOUT_FILENO;
+    return (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) ||
+           refuse(file, "is closed; direct it to a file, or /dev/null if its rows are not wanted");
+}
+
 struct pipe_output *pipe_output_open(const struct pipe_output_config *config, char *error,
                                      size_t error_bytes)
 {
@@ -312,9 +325,7 @@ struct pipe_output *pipe_output_open(const struct pipe_output_config *config, ch
     file->has_header = !file->headed || config->committed_bytes > 0;
     if (config->format == PIPE_FORMAT_AVRO)
         pipe_container_sync(config->sink->avro_schema, file->sync);
-    if (file->is_stdout)
-        file->fd = STDOUT_FILENO;
-    if (file->is_stdout || open_file(file))
+    if (file->is_stdout ? use_stdout(file) : open_file(file))
         return &file->output;
     snprintf(error, error_bytes, "%s", file->output.error);
     file_close(&file->output);

@@ -60,7 +60,7 @@ struct reconcile_row {
 
 struct reconcile_check {
     char group[16]; /* "ledger", "counters", "conservation", "positions" */
-    char left_text[200], right_text[200];
+    char left_text[200], right_text[400];
     int64_t left, right;
     bool at_most; /* left <= right */
     bool note;    /* told, but no part of the verdict */

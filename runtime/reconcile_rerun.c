@@ -300,6 +300,22 @@ static void tell_short_input(struct reconcile *r, struct engine_task *task)
                     task->position.offset, text, true);
 }
 
+/* A damaged record of the log ends its task, and the rest goes on. False: it is something else. */
+static bool tell_damage(struct reconcile *r, struct engine_task *task)
+{
+    struct pipe_engine *engine = r->engine;
+    if (!engine->failed || engine->exit_code != PIPE_EXIT_DATA || r->spills.failed)
+        return false;
+    if (!r->finding)
+        reconcile_check(r, "positions", r->committed[task->index].position.offset,
+                        "committed offset", task->position.offset, engine->error, true);
+    if (!r->finding && r->committed[task->index].position.offset <= task->position.offset)
+        r->checks[r->check_count - 1].right = -1; /* at the last record */
+    engine->failed = false;
+    engine->error[0] = '\0';
+    return true;
+}
+
 bool reconcile_rerun(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
@@ -316,11 +332,11 @@ bool reconcile_rerun(struct reconcile *r)
         r->task = task;
         task->task.watch_window = has_corrections(task) ? watch_window : NULL;
         bool ok = run_task(r, task, &ends_early);
-        if (!ok && !ends_early)
+        if (!ok && !ends_early && !tell_damage(r, task))
             return false;
-        if (!ok && !r->finding)
+        if (ends_early && !r->finding)
             tell_short_input(r, task);
-        else if (!r->finding)
+        else if (ok && !r->finding)
             reconcile_check_task(r, task);
         renew(task, false);
     }

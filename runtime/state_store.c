@@ -16,6 +16,8 @@
 #include <rocksdb/c.h>
 
 #include "engine.h"
+#include "log_options.h"
+#include "rocksdb_shim.h"
 
 #define ENTRY_PREFIX 13u
 #define POSITION_VERSION 1
@@ -56,8 +58,8 @@ static void make_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int
 
 static bool fail(struct pipe_store *store, const char *doing, char *cause)
 {
-    snprintf(store->error, sizeof store->error, "the state could not %s: %s", doing,
-             cause != NULL ? cause : "unknown cause");
+    snprintf(store->error, sizeof store->error, "the state could not %s: %.300s%s", doing,
+             cause != NULL ? cause : "unknown cause", log_advice(cause, ""));
     rocksdb_free(cause);
     return false;
 }
@@ -332,9 +334,7 @@ static void tune(struct pipe_store *store)
     rocksdb_options_set_memtable_vector_rep(store->options);
     rocksdb_options_set_allow_concurrent_memtable_write(store->options, 0);
     rocksdb_options_set_compression(store->options, rocksdb_no_compression);
-    rocksdb_options_set_keep_log_file_num(store->options, 2);
     rocksdb_options_set_max_open_files(store->options, 128);
-    rocksdb_options_set_info_log_level(store->options, 2);
     /* Any prefix of the saves is a valid state. */
     rocksdb_options_set_wal_recovery_mode(store->options, 2);
     store->cache = rocksdb_cache_create_lru(4u << 20);
@@ -388,7 +388,7 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
         return NULL;
     }
     struct pipe_store *store = pipe_calloc(1, sizeof *store);
-    store->options = rocksdb_options_create();
+    store->options = rocksdb_shim_options("");
     rocksdb_options_set_create_if_missing(store->options, !read_only);
     tune(store);
     store->write_options = rocksdb_writeoptions_create();
@@ -402,11 +402,11 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
                           : rocksdb_open(store->options, path, &cause);
     if (store->db != NULL && load_identity(store, read_only, created))
         return store;
+    static const char again[] = "; it can be made again from the log: delete it";
+    const char *advice = log_advice(cause, again);
     if (store->db == NULL)
-        snprintf(
-            error, error_bytes,
-            "the state in %s can't be opened: %s; it can be made again from the log: delete it",
-            path, cause != NULL ? cause : "unknown cause");
+        snprintf(error, error_bytes, "the state in %s can't be opened: %.300s%s", path,
+                 cause != NULL ? cause : "unknown cause", advice[0] != '\0' ? advice : again);
     else
         snprintf(error, error_bytes, "%s", store->error);
     rocksdb_free(cause);

@@ -106,6 +106,7 @@ suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
 suite pipelines programs tests/pipelines/run.py
+suite reconcile programs tests/reconcile/run.py
 suite pipec_test build tests/pipec_test/run.py
 suite bad_input programs python3 tests/bad_input/run.py
 suite model build tests/model/run.py --cases 300
@@ -117,6 +118,7 @@ suite asan_build - asan_build
 suite asan_unit asan_build unit build/asan SANITIZE=1
 suite asan_golden asan_build tests/golden/run.py --build build/asan
 suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
+suite asan_recon asan_build tests/reconcile/run.py --build build/asan
 suite asan_test asan_build tests/pipec_test/run.py --build build/asan
 suite asan_input asan_build python3 tests/bad_input/run.py --build build/asan
 

@@ -1224,6 +1224,17 @@ static void push_late_clicks(struct pipe_task *task, const struct pipe_record *r
  * Records
  * ---------------------------------------------------------------------------------------------- */
 
+/* A row that comes soon: asks for the memory its keys will need. */
+static void ahead_clicks(struct pipe_task *task, const void *decoded)
+{
+    const struct click *row = decoded;
+
+    key_clean(&task->key, row);
+    pipe_dedup_ahead(task, STATE_clean);
+    key_sessions(&task->key, row);
+    pipe_session_ahead(task, STATE_sessions);
+}
+
 /* ---- a record of source clicks ---- */
 
 static bool refuse_clicks(struct pipe_task *task, const struct pipe_record *record,
@@ -1371,6 +1382,7 @@ static const struct pipe_stage_def stages[] = {
         .source = 0,
         .exchange = -1,
         .record = record_clicks,
+        .ahead = ahead_clicks,
         .states = states_of_clicks,
         .state_count = 3,
         .exchanges_out = exchanges_of_clicks,

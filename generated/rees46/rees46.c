@@ -900,15 +900,16 @@ static bool emit_sessions(struct pipe_task *task, const struct pipe_window_row *
         pipe_fatal(task, "%s: a window's key is damaged", "sessions");
         return false;
     }
-    struct pipe_str user_id_bytes;
-    bool user_id_none;
-    pipe_first_finish(&acc->user_id, &user_id_bytes, &user_id_none);
-    const uint8_t *user_id_at = (const uint8_t *)user_id_bytes.data;
-    if (!user_id_none &&
-        !pipe_value_load(&type_int64, &user_id_at, user_id_at + user_id_bytes.size, &task->arena,
-                         &out.user_id)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "sessions");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_first_finish(&acc->user_id, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_int64, &from, from + bytes.size, &task->arena, &out.user_id)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "sessions");
+            return false;
+        }
     }
     pipe_count_finish(&acc->events, &out.events, NULL);
     pipe_count_distinct_finish(&acc->products, &out.products, NULL);

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes every parser of untrusted bytes for a short time, from the corpus, with fixed seeds; replays what was found before.
+# Fuzzes every parser of untrusted bytes for a short time, from the corpus, with fixed seeds;
+# replays what was found before.
 #   tests/fuzz/run.sh [TARGET …]     only these
-#   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is what is needed, minimised
+#   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is minimised
 # Environment: SECONDS_EACH (10), the time for a target; SEED (1).
-# A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is replayed first from then on.
-# Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with gcc's sanitizers.
+# A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is
+# replayed first from then on.
+# Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with
+# gcc's sanitizers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 seconds=${SECONDS_EACH:-10}
@@ -20,7 +23,8 @@ if [ "${1:-}" = --grow ]; then
     shift
 fi
 [ $# -gt 0 ] && all=("$@")
-declare -A max_len=([program]=8000 [format]=8000 [schema]=6000 [writer_schema]=4000 [decoder]=600 [json]=1000 [csv]=600
+declare -A max_len=([program]=8000 [format]=8000 [schema]=6000 [writer_schema]=4000
+    [decoder]=600 [json]=1000 [csv]=600
                     [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200)
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
@@ -28,7 +32,8 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=pri
 has_fuzzer() {
     local dir status
     dir=$(mktemp -d)
-    echo 'int LLVMFuzzerTestOneInput(const void *d, unsigned long n) { return d == 0 && n; }' >"$dir/probe.c"
+    echo 'int LLVMFuzzerTestOneInput(const void *d, unsigned long n) { return !d && n; }' \
+        >"$dir/probe.c"
     clang -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" >"$dir/log" 2>&1
     status=$?
     rm -rf "$dir"
@@ -42,11 +47,13 @@ report() { # TARGET STATUS LOG WHAT
     fi
     failed=$((failed + 1))
     echo "FAIL $1: $4"
-    grep -aE 'ERROR|runtime error|does not hold|SUMMARY|^    #[0-9]+ .*(compiler|runtime|tests/fuzz|generated)/' "$3" | head -n 20
+    local places='^    #[0-9]+ .*(compiler|runtime|tests/fuzz|generated)/'
+    grep -aE "ERROR|runtime error|does not hold|SUMMARY|$places" "$3" | head -n 20
 }
 
 options_of() { # TARGET: the fuzzer's options
-    printf '%s\n' -seed="$seed" -max_len="${max_len[$1]}" -rss_limit_mb=2048 -malloc_limit_mb=2048 -timeout=10 -print_final_stats=0
+    printf '%s\n' -seed="$seed" -max_len="${max_len[$1]}" -rss_limit_mb=2048 \
+        -malloc_limit_mb=2048 -timeout=10 -print_final_stats=0
     case $1 in program | format) printf '%s\n' -dict="$build/keywords.dict" ;; esac
 }
 
@@ -63,17 +70,21 @@ replay() { # TARGET: everything that is kept, once
     [ ${#files[@]} -eq 0 ] && return
     timeout 300 "$build/$1" -rss_limit_mb=2048 -timeout=10 "${files[@]}" >"$log" 2>&1
     status=$?
-    report "$1" "$status" "$log" "an input of the corpus or of a former finding: $(grep -a '^Running: ' "$log" | tail -n 1 | cut -d' ' -f2)"
+    report "$1" "$status" "$log" "an input of the corpus or of a former finding: $(
+        grep -a '^Running: ' "$log" | tail -n 1 | cut -d' ' -f2
+    )"
 }
 
 fuzz() { # TARGET
-    local options=() dirs=() found=$here/findings/$1 log=$build/logs/$1.fuzz work=$build/work/$1 status
+    local options=() dirs=() found=$here/findings/$1 log=$build/logs/$1.fuzz
+    local work=$build/grown/$1 status
     mkdir -p "$work" "$build/found/$1"
     mapfile -t options < <(options_of "$1")
     mapfile -t dirs < <(inputs_of "$1")
     dirs+=("$build/seeds/$1")
     "$grow" || { rm -rf "$work" && mkdir -p "$work"; }
-    timeout $((seconds + 120)) "$build/$1" "${options[@]}" -max_total_time="$seconds" -artifact_prefix="$build/found/$1/" "$work" "${dirs[@]}" \
+    timeout $((seconds + 120)) "$build/$1" "${options[@]}" -max_total_time="$seconds" \
+        -artifact_prefix="$build/found/$1/" "$work" "${dirs[@]}" \
         >"$log" 2>&1
     status=$?
     if compgen -G "$build/found/$1/*" >/dev/null; then
@@ -87,9 +98,11 @@ fuzz() { # TARGET
 
 # The corpus: the smallest inputs that together reach what all of them do, as far as they fit.
 minimise() { # TARGET
-    local target=$1 limit=20480 most=150 kept=$here/corpus/$1 whole=$build/whole/$1 size total=0 count=0 file
+    local target=$1 limit=20480 most=150 kept=$here/corpus/$1 whole=$build/whole/$1
+    local size total=0 count=0 file
     rm -rf "$whole" && mkdir -p "$whole" "$kept"
-    "$build/$target" -merge=1 -max_len="${max_len[$target]}" "$whole" "$kept" "$build/work/$target" "$build/seeds/$target" \
+    "$build/$target" -merge=1 -max_len="${max_len[$target]}" "$whole" "$kept" \
+        "$build/grown/$target" "$build/seeds/$target" \
         >"$build/logs/$target.merge" 2>&1 || return
     rm -f "$kept"/*
     while read -r size file; do
@@ -106,10 +119,12 @@ if ! has_fuzzer; then
     engine=replay
     build=build/fuzz-replay
     mkdir -p "$build/logs"
-    echo "clang's fuzzer runtime is missing (apt-get install libclang-rt-14-dev, or the version of clang): corpus and findings are only replayed"
+    echo "clang's fuzzer runtime is missing (apt-get install libclang-rt-14-dev, or that of your" \
+        "clang): corpus and findings are only replayed"
 fi
 make --no-print-directory -j2 build/pipec >"$build/logs/pipec" 2>&1
-make --no-print-directory -j2 -f "$here/fuzz.mk" ENGINE="$engine" BUILD="$build" >"$build/logs/build" 2>&1 || {
+make --no-print-directory -j2 -f "$here/fuzz.mk" ENGINE="$engine" BUILD="$build" \
+    >"$build/logs/build" 2>&1 || {
     grep -E 'error|undefined|multiple' "$build/logs/build" | head -n 20
     tail -n 5 "$build/logs/build"
     echo '0 passed, 1 failed'

@@ -225,12 +225,15 @@ def compile_between(node):
 
     def between(row, context):
         (value, kind), (low, low_type), (high, high_type) = [(p(row, context), t) for p, t in parts]
-        if value is None or low is None or high is None:
+        if value is None:
             return None
-        inside = compare(">=", value, kind, low, low_type) and compare(
-            "<=", value, kind, high, high_type
-        )
-        return inside != negated
+        sides = [
+            None if low is None else compare(">=", value, kind, low, low_type),
+            None if high is None else compare("<=", value, kind, high, high_type),
+        ]
+        if False in sides:
+            return negated
+        return None if None in sides else not negated
 
     return between
 

@@ -172,11 +172,19 @@ class Expressions:
     def between(self, depth):
         base = self.rng.choice(["int64", "float64"])
         a = self.of(base, depth)
+        low, high = self.bound(base, depth), self.bound(base, depth)
         return (
-            f"{a[0]} {self.rng.choice(['', 'not '])}between "
-            f"{self.literal(Kind(base))} and {self.literal(Kind(base))}",
-            a[1],
+            f"({a[0]}) {self.rng.choice(['', 'not '])}between ({low[0]}) and ({high[0]})",
+            a[1] or low[1] or high[1],
         )
+
+    def bound(self, base, depth):
+        column = self.column(base)
+        if column and self.rng.random() < 0.4:
+            return column[:2]
+        if depth > 0 and self.rng.random() < 0.3:
+            return self.of(base, depth - 1)
+        return self.literal(Kind(base)), False
 
     def logic(self, depth):
         a, b = self.boolean(depth), self.boolean(depth)

@@ -6,9 +6,11 @@ A test whose data is not there is skipped, and says what is missing; with CI=tru
 
 import argparse
 import collections
+import contextlib
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -151,6 +153,19 @@ def rees46_killed(build, scratch):
             f"a finished run, started again, should say once that there is nothing to do:\n{again}"
         )
     print(f"{kills} kills")
+
+
+def rees46_first_commit_killed(build, scratch):
+    """A run killed between the heads of its files and its first commit knows them as its own."""
+    lay_rees46(scratch)
+    command = [build / "rees46", "run", "--embedded", "run", "--progress", "never"]
+    # Only programs of SANITIZE=1 have crash points; the others run to the end.
+    call(command, scratch, expect=None, env={**os.environ, "PIPE_CRASH": "after_files:1"})
+    call(command, scratch)
+    call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
+    call([*command[:3], "other", *command[4:]], scratch, expect=1)
+    call([*command[:3], "other", *command[4:], "--replace"], scratch)
+    call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
 
 
 def click_run(build, cwd, *more, count=20000, seed=7):
@@ -437,10 +452,192 @@ def dedup_behind_exchange(build, scratch):
             raise Failure(f"commits every {interval}: {len(kept)} of 100000 rows passed")
 
 
+def expect_one_line(said, *words):
+    lines = said.strip().splitlines()
+    if len(lines) != 1 or not all(word in said for word in words):
+        raise Failure(f"one line with {words} is expected, not:\n{said[-4000:]}")
+
+
+def by_shell(redirections, command):
+    return ["sh", "-c", f'exec "$@" {redirections}', "sh", *command]
+
+
+@contextlib.contextmanager
+def small_disk(directory, size):
+    directory.mkdir()
+    try:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)],
+            capture_output=True,
+            text=True,
+        )
+    except FileNotFoundError:
+        raise Skipped("there is no mount") from None
+    if mounted.returncode != 0:
+        raise Skipped(f"a small disk can't be mounted: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)
+
+
+def full_disk(build, scratch):
+    """At a full disk one line and exit 1, files hold what was committed; with room it goes on."""
+    straight = scratch / "straight"
+    straight.mkdir()
+    call(click_run(build, straight, count=6000), straight)
+    expected = click_outputs(build / "clickstream", straight)
+    for number, size in enumerate(range(100, 2400, 230)):
+        disk = scratch / f"disk{size}"
+        often = ["--commit-interval", "2ms"] if number % 2 == 0 else []
+        command = click_run(build, disk, *often, count=6000)
+        with small_disk(disk, f"{size}k"):
+            expect_one_line(call(command, disk, expect=1), "No space left", "make room")
+            call(["mount", "-o", "remount,size=64m", disk], scratch)
+            again = call(command, disk)
+            if "cut back" in again:
+                raise Failure(f"{size} KB: rows that were not committed stayed in files:\n{again}")
+            expect_equal(expected, click_outputs(build / "clickstream", disk), f"{size} KB")
+
+
+ECHO = """pipeline echo;
+source lines from file '-' format text rejects to refused;
+sink shown from lines to stdout format jsonl at least once;
+sink kept from refused to file 'refused.jsonl' format jsonl at least once;
+"""
+
+
+def closed_descriptors(build, scratch):
+    """What is opened later never takes the place of a closed standard input, output or error."""
+    program = build / "clickstream"
+    for number, closed in enumerate((">&-", "2>&-", "<&-", "<&- >&- 2>&-")):
+        command = click_run(build, scratch, count=500)
+        command[3] = f"run{number}"
+        call(by_shell(closed, command), scratch)
+        lock = (scratch / command[3] / "lock").read_text()
+        if not re.fullmatch(r"\d+\n", lock):
+            raise Failure(f"{closed}: the lock holds {lock!r}")
+        call([program, "reconcile", command[3]], scratch)
+    (scratch / "echo.pipe").write_text(ECHO)
+    call(
+        [build / "pipec", "build", "echo.pipe", "--out", "generated", "-o", "echo"],
+        scratch,
+        env={**os.environ, "PIPEC_HOME": str(ROOT)},
+    )
+    for closed, words in (("<&-", "standard input"), ("</dev/null >&-", "standard output")):
+        command = by_shell(closed, ["./echo", "run", "--embedded", f"run-{words}"])
+        expect_one_line(call(command, scratch, expect=1), words, "is closed")
+    # A compiler without its outputs may fail, but puts no message into what it writes.
+    call(by_shell("<&- >&- 2>&-", [build / "pipec", "echo.pipe", "--out", "shut"]), scratch, None)
+    for path in (scratch / "shut").rglob("*"):
+        if (
+            path.is_file()
+            and path.read_bytes()
+            != (scratch / "generated" / path.relative_to(scratch / "shut")).read_bytes()
+        ):
+            raise Failure(f"{path.name} has other bytes without standard output")
+
+
+def directory_removed(build, scratch):
+    """A run whose directory is gone does not end as if all were well."""
+    for gone in (".", "log", "state", "lock"):
+        run = scratch / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        command = [build / "clickstream", "run", "--embedded", "run", "--traffic", "--rate"]
+        process = subprocess.Popen(
+            [*map(str, command), "500/s", "--progress", "never"],
+            cwd=scratch,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(600):
+            if (run / "state" / "CURRENT").exists():
+                break
+            time.sleep(0.05)
+        time.sleep(0.5)
+        (run / "lock").unlink() if gone == "lock" else shutil.rmtree(run / gone)
+        try:
+            _, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        if process.returncode != 1:
+            raise Failure(f"{gone}: exit {process.returncode}\n{error}")
+        expect_one_line(error, "run was removed")
+
+
+def damaged_log(build, scratch):
+    """Damage that is found at opening says what to do."""
+    program = build / "clickstream"
+    call(click_run(build, scratch, count=500), scratch)
+    shutil.copytree(scratch / "run", scratch / "whole")
+    for wanted, damage in (
+        ("CURRENT", lambda path: path.write_text("x\n")),
+        ("MANIFEST-*", lambda path: path.unlink()),
+        ("MANIFEST-*", lambda path: os.truncate(path, 10)),
+    ):
+        for part, advice in (("log", "restore the directory"), ("state", "delete it")):
+            shutil.rmtree(scratch / "run")
+            shutil.copytree(scratch / "whole", scratch / "run")
+            damage(next((scratch / "run" / part).glob(wanted)))
+            command = [program, "run", "--embedded", "run", "--until-end"]
+            expect_one_line(call(command, scratch, expect=1), f"run/{part}", advice)
+
+
+def limits_of_the_process(build, scratch):
+    """At a limit of file size or memory a program says so, and ends without a signal."""
+
+    def limited(name, limit, kind, exits, *more):
+        result = subprocess.run(
+            list(map(str, [*click_run(build, scratch, *more), "--embedded", name])),
+            cwd=scratch,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
+        )
+        if result.returncode not in exits:
+            raise Failure(f"{name}: exit {result.returncode}\n{result.stderr[-4000:]}")
+        if result.returncode != 0:
+            expect_one_line(result.stderr, "ulimit" if result.returncode in (1, 4) else "memory")
+
+    for limit in (100001, 300000, 1 << 20):
+        limited(f"file{limit}", limit, resource.RLIMIT_FSIZE, (1,))
+        limited(f"often{limit}", limit, resource.RLIMIT_FSIZE, (1,), "--commit-interval", "2ms")
+    if b"__asan_init" in (build / "clickstream").read_bytes():
+        return  # a sanitizer maps terabytes
+    for limit in range(40, 480, 40):
+        limited(f"memory{limit}", limit << 20, resource.RLIMIT_AS, (0, 1, 4))
+
+
+def early_signal(build, scratch):
+    """SIGTERM stops a run in order from its first moment: before it, nothing was begun."""
+    for step in range(0, 40, 2):
+        shutil.rmtree(scratch / "run", ignore_errors=True)
+        process = subprocess.Popen(
+            list(map(str, click_run(build, scratch))), cwd=scratch, stderr=subprocess.PIPE
+        )
+        time.sleep(step / 1000)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=60)
+        unbegun = process.returncode == -signal.SIGTERM and not (scratch / "run").exists()
+        if process.returncode != 0 and not unbegun:
+            raise Failure(f"{step} ms: exit {process.returncode}\n{error.decode()}")
+
+
+def inspect_uncommitted(build, scratch):
+    """A directory in which a run was refused before its first commit."""
+    (scratch / "run/tables").mkdir(parents=True)
+    (scratch / "run/tables/clean_olap.jsonl").write_text("{}\n")
+    call(click_run(build, scratch), scratch, expect=1)
+    said = call([build / "clickstream", "inspect", "run", "state"], scratch)
+    expect_one_line(said, "nothing was committed in run yet")
+
+
 TESTS = [
     dedup_behind_exchange,
     rees46_against_sql,
     rees46_killed,
+    rees46_first_commit_killed,
     clickstream_balances,
     clickstream_same_rows,
     clickstream_state_lost,
@@ -450,6 +647,13 @@ TESTS = [
     one_process_a_directory,
     edited_window,
     revenue_balances,
+    full_disk,
+    closed_descriptors,
+    directory_removed,
+    damaged_log,
+    limits_of_the_process,
+    early_signal,
+    inspect_uncommitted,
 ]
 
 

@@ -435,6 +435,20 @@ def lost_batches_are_named(build):
     expect_different(verdict, ["site_topic"], "missing")
 
 
+def damaged_records_are_named(build):
+    """A record of an exchange that can't be read ends its task; the rest is compared."""
+    cwd = build.clicks()
+    partition = busiest(build.clickstream, cwd, EXCHANGE)
+    build.damage(cwd, "hole", EXCHANGE, partition)
+    verdict = reconcile(build.clickstream, cwd, False)
+    wrong = [check["right"] for check in verdict["checks"] if not check["holds"]]
+    if not any(f"exchange, partition {partition}, offset 0" in text for text in wrong):
+        raise Failure(f"{wrong}")
+    equal = {layer["name"] for layer in verdict["layers"] if layer["equal"]}
+    if not {"clicks", "valid_topic", "clean_olap", "sessions_topic"} <= equal:
+        raise Failure(f"only {equal} are equal")
+
+
 def damaged_corrections_are_named(build):
     program = build.program("corrections")
     for name, path in FILES.items():
@@ -574,6 +588,18 @@ def other_traffic_is_refused(build):
             raise Failure(f"{option}: both values should be named: {text}")
 
 
+def raised_counts_are_exact(build):
+    cwd = build.clicks()
+    options = ["--traffic", "--count", 30000, "--progress", "never"]
+    call([build.clickstream, "run", "--embedded", "run", *options], cwd)
+    reconcile(build.clickstream, cwd, True, "--ledger-out", "ledger.jsonl")
+    with open(cwd / "ledger.jsonl", encoding="utf-8") as ledger:
+        head = json.loads(ledger.readline())
+    if head["count"] != 30000 or head["stops"] != [20000]:
+        raise Failure(head)
+    reconcile(build.clickstream, cwd, True, "--ledger", "ledger.jsonl")
+
+
 def injected_rows_are_told_apart(build):
     cwd = build.clicks()
     value = {"event_id": "x", "session_id": "s", "event_type": "page_view", "category": "rugs",
@@ -640,12 +666,14 @@ TESTS = [
     damaged_topics_are_named,
     damaged_input_is_named,
     lost_batches_are_named,
+    damaged_records_are_named,
     damaged_corrections_are_named,
     revisions_in_another_order_are_named,
     wrong_counters_are_named,
     ledgers_agree,
     ledgers_of_files,
     other_traffic_is_refused,
+    raised_counts_are_exact,
     injected_rows_are_told_apart,
     a_running_directory_is_refused,
     bad_usage_is_told,

@@ -145,11 +145,25 @@ static void test_help(void **state)
     (void)state;
     expect("--help", 0, "pipec build shop.pipe", "");
     expect("help", 0, "pipec build shop.pipe", "");
-    expect("check --help", 0, "pipec build shop.pipe", "");
+    static const char *const commands[] = {"check", "build", "fmt", "contracts", "test", "help"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char line[64], form[64];
+        snprintf(form, sizeof form, "pipec %s ", commands[i]);
+        snprintf(line, sizeof line, "%s --help", commands[i]);
+        expect(line, 0, form, "");
+        snprintf(line, sizeof line, "help %s", commands[i]);
+        expect(line, 0, form, "");
+    }
+    expect("--explain --help", 0, "pipec --explain FILE", "");
+    expect("help explain", 0, "pipec --explain FILE", "");
+    expect("help W001", 2, "", "there is no message W001; near it: W");
+    expect("help PC9999", 2, "", "there is no message PC9999; docs/errors.md lists all\n");
+    expect("help PC2099", 2, "", "there is no message PC2099; near it: PC2001, ");
+    expect("help nonsense", 2, "", "`nonsense` is neither the code of a message");
     expect("--version", 0, "pipec 0.", "");
     expect("help PC5021", 0, "PC5021: versions of a contract: the type of a field changed", "");
     expect("help pc5021", 0, "PC5021", "");
-    expect("help PC9", 2, "", "is not the code of a message");
+    expect("help PC9", 2, "", "there is no message PC9");
     assert_int_equal(run("--help"), 0);
     char *help = read_text("out");
     /* The example in the help is a pipeline that compiles. */

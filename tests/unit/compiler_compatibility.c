@@ -310,7 +310,10 @@ static char *checked(const char *directory, int expected_code, char **messages)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(contracts_check_directory(program, directory, out), expected_code);
+    struct text summary = {0};
+    assert_int_equal(contracts_check_directory(program, directory, out, &summary), expected_code);
+    fputs(summary.data, out);
+    text_free(&summary);
     fclose(out);
     *messages = printed(program);
     program_free(program);
@@ -351,6 +354,13 @@ static void test_directory(void **state)
     expect_checked("all", 0, "all/order/linked: a link to a folder, not followed\n", "");
     expect_checked("all", 0, "2 subjects, 4 versions: all compatible\n", "");
     expect_checked("all/order", 0, "order v1  ", "");
+
+    write_schema("all/click/breaking/v1.avsc", A("'string'"));
+    write_schema("all/click/breaking/widened.avsc",
+                 RECORD("{'name':'a','type':'int'},{'name':'c','type':'int','default':1}"));
+    expect_checked("all/click/breaking", 1, "v1 as v11: not compatible\n", "cannot read v10");
+    expect_checked("all/click/breaking", 1, "widened as v11: compatible\n", "");
+    expect_checked("all/click/breaking/", 1, "1 subject, 2 versions: ", "error[PC5021]");
 
     write_schema("all/order/v2.avsc", A("'long'"));
     expect_checked("all", 1, "order  full: not compatible\n", "v1 cannot read v2");

@@ -700,7 +700,8 @@ static void test_equations(void **state)
 {
     (void)state;
     uint32_t count;
-    struct pipe_counters totals[STREAMS] = {[STREAM_LINES] = {.read = 5, .accepted = 5, .out = 5}};
+    struct pipe_counters totals[STREAMS] = {[STREAM_LINES] = {.read = 5, .accepted = 5, .out = 5},
+        [STREAM_REJECTED] = {.in = 1, .passed = 1, .out = 1}};
     totals[STREAM_CLEAN] = (struct pipe_counters){.in = 5,
                                                   .passed = 3,
                                                   .dropped = 1,

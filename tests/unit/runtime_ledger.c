@@ -91,6 +91,25 @@ static void head_is_read_back(void **state)
     }
 }
 
+static void raised_counts(void **state)
+{
+    struct pipe_ledger_head raised = head, again;
+    struct pipe_buf line = {0};
+    char error[512];
+    (void)state;
+    raised.options.stops[0] = 5;
+    raised.options.stops[1] = 700;
+    raised.options.stop_count = 2;
+    pipe_ledger_put_head(&line, &plan, &raised);
+    assert_true(pipe_ledger_read_head(&plan, pipe_str_of(line.data, line.size), &again, error,
+                                      sizeof error));
+    assert_int_equal(again.options.stop_count, 2);
+    assert_int_equal(again.options.stops[0], 5);
+    assert_int_equal(again.options.stops[1], 700);
+    assert_non_null(strstr(text_of(&line), "\"count\":20000,\"stops\":[5,700],\"position\":"));
+    pipe_buf_free(&line);
+}
+
 static void bad_heads_are_refused(void **state)
 {
     static const struct {
@@ -220,6 +239,7 @@ int main(void)
         cmocka_unit_test(head_is_a_line),
         cmocka_unit_test(heads_are_equally_long),
         cmocka_unit_test(head_is_read_back),
+        cmocka_unit_test(raised_counts),
         cmocka_unit_test(bad_heads_are_refused),
         cmocka_unit_test(records_are_lines),
         cmocka_unit_test(a_record_without_event_time),

@@ -15,6 +15,7 @@
 #include <rocksdb/c.h>
 
 #include "../../runtime/log.h"
+#include "../../runtime/log_options.h"
 
 static char dir[64];
 
@@ -476,6 +477,33 @@ static void test_list_and_read_only(void **state)
     log->ops->close(log);
 }
 
+/* RocksDB's own messages: one that a full disk does not take would end the program. */
+static void test_no_messages(void **state)
+{
+    char path[128];
+    (void)state;
+    struct pipe_log *log = open_log();
+    fill(log, topic_of(log, "t", 1), 0, 0, 10);
+    assert_true(log->ops->commit(log));
+    log->ops->close(log);
+    snprintf(path, sizeof path, "%s/log/CURRENT", dir);
+    assert_int_equal(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/log/LOG", dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void test_advice(void **state)
+{
+    (void)state;
+    assert_string_equal(log_advice(NULL, "; d"), "");
+    assert_string_equal(log_advice("IO error: lock", "; d"), "");
+    assert_string_equal(log_advice("Corruption: CURRENT file corrupted", "; d"), "; d");
+    assert_string_equal(log_advice("No such file or directory: l/MANIFEST-000005", "; d"), "; d");
+    assert_non_null(strstr(log_advice("No space left on device: x", ""), "make room"));
+    assert_non_null(strstr(log_advice("pwrite x: File too large", ""), "ulimit -f"));
+    assert_non_null(strstr(log_advice("x: Too many open files", ""), "ulimit -n"));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3)
@@ -492,6 +520,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_malformed_chunks, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_torn_tail, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_list_and_read_only, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_no_messages, make_dir, remove_dir),
+        cmocka_unit_test(test_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

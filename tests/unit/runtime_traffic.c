@@ -338,6 +338,35 @@ static void test_skip(void **state)
     free_all(&all);
 }
 
+/* A count that was raised twice: what was sent before is the beginning, every event is sent once,
+ * and time does not go back. */
+static void test_raised_count(void **state)
+{
+    (void)state;
+    struct pipe_feeder_options raised = standard;
+    raised.stops[0] = standard.count;
+    raised.stops[1] = standard.count + 100;
+    raised.stop_count = 2;
+    raised.count = standard.count + 1000;
+    struct all before = take_all(0, &standard), after = take_all(0, &raised);
+    assert_true(after.count > before.count);
+    for (size_t i = 0; i < before.count; i++)
+        assert_true(same_record(&before.items[i].record, &after.items[i].record));
+    uint8_t *seen = pipe_calloc((size_t)raised.count, 1);
+    for (size_t i = 0; i < after.count; i++) {
+        const struct pipe_feed_record *record = &after.items[i].record;
+        assert_true(i == 0 || record->kafka_time_ms >= after.items[i - 1].record.kafka_time_ms);
+        assert_true(record->event < (uint64_t)raised.count);
+        if (record->duplicate < 0)
+            seen[record->event]++;
+    }
+    for (int64_t i = 0; i < raised.count; i++)
+        assert_int_equal(seen[i], 1);
+    free(seen);
+    free_all(&before);
+    free_all(&after);
+}
+
 static void test_keys(void **state)
 {
     (void)state;
@@ -734,12 +763,13 @@ static void test_many_partitions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),   cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_keys),         cmocka_unit_test(test_values),
-        cmocka_unit_test(test_sessions),     cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_bad_values),   cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_no_events),
-        cmocka_unit_test(test_refused_disk), cmocka_unit_test(test_many_partitions),
+        cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_raised_count),    cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_faults),          cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_usage),           cmocka_unit_test(test_files),
+        cmocka_unit_test(test_no_events),       cmocka_unit_test(test_refused_disk),
+        cmocka_unit_test(test_many_partitions),
     };
     return cmocka_run_group_tests(tests, set_up, remove_test_dir);
 }

@@ -554,47 +554,54 @@ static bool emit_hourly(struct pipe_task *task, const struct pipe_window_row *wi
     pipe_min_float_finish(&acc->shortest, &out.shortest, &out.shortest_null);
     pipe_max_decimal_finish(&acc->dearest, &out.dearest, NULL);
     pipe_min_bytes_finish(&acc->name, &out.name, NULL);
-    struct pipe_str opening_bytes;
-    bool opening_none;
-    pipe_first_finish(&acc->opening, &opening_bytes, &opening_none);
-    const uint8_t *opening_at = (const uint8_t *)opening_bytes.data;
-    if (!opening_none &&
-        !pipe_value_load(&type_decimal_8_2, &opening_at, opening_at + opening_bytes.size,
-                         &task->arena, &out.opening)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_first_finish(&acc->opening, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_decimal_8_2, &from, from + bytes.size, &task->arena,
+                             &out.opening)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
+            return false;
+        }
     }
-    struct pipe_str closing_bytes;
-    bool closing_none;
-    pipe_last_finish(&acc->closing, &closing_bytes, &closing_none);
-    const uint8_t *closing_at = (const uint8_t *)closing_bytes.data;
-    if (!closing_none &&
-        !pipe_value_load(&type_float64, &closing_at, closing_at + closing_bytes.size, &task->arena,
-                         &out.closing)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_last_finish(&acc->closing, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_float64, &from, from + bytes.size, &task->arena, &out.closing)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
+            return false;
+        }
+        out.closing_null = none;
     }
-    out.closing_null = closing_none;
-    struct pipe_str nearest_bytes;
-    bool nearest_none;
-    pipe_min_by_finish(&acc->nearest, &nearest_bytes, &nearest_none);
-    const uint8_t *nearest_at = (const uint8_t *)nearest_bytes.data;
-    if (!nearest_none &&
-        !pipe_value_load(&type_decimal_8_2, &nearest_at, nearest_at + nearest_bytes.size,
-                         &task->arena, &out.nearest)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_min_by_finish(&acc->nearest, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_decimal_8_2, &from, from + bytes.size, &task->arena,
+                             &out.nearest)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
+            return false;
+        }
+        out.nearest_null = none;
     }
-    out.nearest_null = nearest_none;
-    struct pipe_str best_at_bytes;
-    bool best_at_none;
-    pipe_max_by_finish(&acc->best_at, &best_at_bytes, &best_at_none);
-    const uint8_t *best_at_at = (const uint8_t *)best_at_bytes.data;
-    if (!best_at_none &&
-        !pipe_value_load(&type_timestamp_us, &best_at_at, best_at_at + best_at_bytes.size,
-                         &task->arena, &out.best_at)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_max_by_finish(&acc->best_at, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_timestamp_us, &from, from + bytes.size, &task->arena,
+                             &out.best_at)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "hourly");
+            return false;
+        }
     }
     pipe_count_distinct_finish(&acc->prices, &out.prices, NULL);
     pipe_approx_count_distinct_finish(&acc->times, &out.times, NULL);

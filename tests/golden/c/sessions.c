@@ -362,25 +362,27 @@ static bool emit_visits(struct pipe_task *task, const struct pipe_window_row *wi
         return false;
     }
     pipe_count_finish(&acc->pages, &out.pages, NULL);
-    struct pipe_str entry_bytes;
-    bool entry_none;
-    pipe_first_finish(&acc->entry, &entry_bytes, &entry_none);
-    const uint8_t *entry_at = (const uint8_t *)entry_bytes.data;
-    if (!entry_none &&
-        !pipe_value_load(&type_string, &entry_at, entry_at + entry_bytes.size, &task->arena,
-                         &out.entry)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "visits");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_first_finish(&acc->entry, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_string, &from, from + bytes.size, &task->arena, &out.entry)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "visits");
+            return false;
+        }
     }
-    struct pipe_str leave_bytes;
-    bool leave_none;
-    pipe_last_finish(&acc->leave, &leave_bytes, &leave_none);
-    const uint8_t *leave_at = (const uint8_t *)leave_bytes.data;
-    if (!leave_none &&
-        !pipe_value_load(&type_string, &leave_at, leave_at + leave_bytes.size, &task->arena,
-                         &out.leave)) {
-        pipe_fatal(task, "%s: the state of a window is damaged", "visits");
-        return false;
+    {
+        struct pipe_str bytes;
+        bool none;
+        pipe_last_finish(&acc->leave, &bytes, &none);
+        const uint8_t *from = (const uint8_t *)bytes.data;
+        if (!none &&
+            !pipe_value_load(&type_string, &from, from + bytes.size, &task->arena, &out.leave)) {
+            pipe_fatal(task, "%s: the state of a window is damaged", "visits");
+            return false;
+        }
     }
     pipe_min_int_finish(&acc->began, &out.began, NULL);
     pipe_new_row(task);

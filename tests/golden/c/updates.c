@@ -233,9 +233,11 @@ static bool emit_load(struct pipe_task *task, const struct pipe_window_row *wind
         pipe_fatal(task, "%s: a window's key is damaged", "load");
         return false;
     }
-    double peak;
-    pipe_max_float_finish(&acc->peak, &peak, NULL);
-    out.peak = (float)peak;
+    {
+        double value;
+        pipe_max_float_finish(&acc->peak, &value, NULL);
+        out.peak = (float)value;
+    }
     pipe_count_finish(&acc->readings, &out.readings, NULL);
     out.revision = window->revision;
     pipe_new_row(task);

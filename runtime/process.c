@@ -1,0 +1,13 @@
+/* process.c: see process.h. */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+void pipe_hold_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest free one: fd */
+    }
+}
