@@ -150,8 +150,8 @@ struct value lower_between(struct body *b, const struct expr *expr)
         code = join(b, arena_printf(b->e->arena, "!%s", null_operand(b, null[1])), "&&", code);
     else if (null[1] != NULL)
         code = join(b, below.code, "&&", above.code);
-    struct value both = loose(
-        code, between_null(b, null[0], above, below, null[1], null[2]), PREC_AND);
+    struct value both =
+        loose(code, between_null(b, null[0], above, below, null[1], null[2]), PREC_AND);
     return expr->negated ? lower_not(b, both) : both;
 }
 
@@ -281,9 +281,9 @@ static const char *in_list(struct body *b, const struct expr *expr, const char *
             name = write_list(e, expr, text, items);
         free(items);
     }
-    return name == NULL ? NULL
-                        : arena_printf(e->arena, "pipe_fn_in_%s(%s, %s, %zu)", suffix, left, name,
-                                       count);
+    return name == NULL
+               ? NULL
+               : arena_printf(e->arena, "pipe_fn_in_%s(%s, %s, %zu)", suffix, left, name, count);
 }
 
 struct value lower_in(struct body *b, const struct expr *expr)
@@ -317,8 +317,9 @@ void drop_value(struct body *b, struct value value)
             for (at++; *at != '"'; at++)
                 at += *at == '\\';
         size_t digits = *at == 't' ? strspn(at + 1, "0123456789") : 0;
-        if (digits == 0 || before == '_' || before == '.' || before == '>' || isalnum((unsigned char)before) ||
-            at[1 + digits] == '_' || isalnum((unsigned char)at[1 + digits]))
+        if (digits == 0 || before == '_' || before == '.' || before == '>' ||
+            isalnum((unsigned char)before) || at[1 + digits] == '_' ||
+            isalnum((unsigned char)at[1 + digits]))
             continue;
         const char *name = arena_strndup(b->e->arena, at, 1 + digits);
         if ((value.null == NULL || !mentions_word(value.null, name)) &&
@@ -362,8 +363,7 @@ static const char *lower_nullness(struct body *b, const struct expr *expr)
         const char *all = lower_nullness(b, expr->args.items[0]);
         for (size_t i = 1; i < expr->args.count && all != NULL; i++) {
             const char *null = lower_nullness(b, expr->args.items[i]);
-            all = null == NULL ? NULL
-                               : join(b, null_operand(b, all), "&&", null_operand(b, null));
+            all = null == NULL ? NULL : join(b, null_operand(b, all), "&&", null_operand(b, null));
         }
         return all == NULL ? NULL : null_operand(b, all);
     }
@@ -386,4 +386,3 @@ struct value lower_is_null(struct body *b, const struct expr *expr)
         return loose(arena_printf(b->e->arena, "!%s", null_operand(b, null)), NULL, PREC_COMPARE);
     return loose(null, NULL, is_simple_null(null) ? PREC_ATOM : PREC_CHOICE);
 }
-

@@ -17,7 +17,9 @@ struct printer {
     double rate;
     unsigned number;
     node_list nodes;
-    VEC(const struct stream *) done;
+    /* Nodes by stream: the first of a stream, the one behind a node; index + 1, 0: none. */
+    uint32_t *first, *next;
+    bool *done; /* by index of the stream */
 };
 
 const char *explain_duration(struct program *program, int64_t ms)
@@ -275,23 +277,29 @@ static void stream_line(struct printer *printer, int depth, const struct stream 
          keep(program, &from));
 }
 
-static bool is_done(const struct printer *printer, const struct stream *stream)
+static void group_nodes(struct printer *printer)
 {
-    for (size_t i = 0; i < printer->done.count; i++)
-        if (printer->done.items[i] == stream)
-            return true;
-    return false;
+    struct arena *arena = printer->program->arena;
+    size_t streams = printer->program->streams.count + 1, nodes = printer->nodes.count + 1;
+    printer->done = arena_alloc(arena, streams * sizeof *printer->done);
+    printer->first = arena_alloc(arena, streams * sizeof *printer->first);
+    printer->next = arena_alloc(arena, nodes * sizeof *printer->next);
+    for (size_t i = printer->nodes.count; i-- > 0;) {
+        const struct stream *stream = printer->nodes.items[i].stream;
+        if (stream == NULL)
+            continue;
+        printer->next[i] = printer->first[stream->index];
+        printer->first[stream->index] = (uint32_t)i + 1;
+    }
 }
 
 static void tree(struct printer *printer, int depth, const struct stream *stream)
 {
-    if (is_done(printer, stream))
+    if (printer->done[stream->index])
         return;
-    vec_push(printer->program->arena, &printer->done, stream);
-    for (size_t i = 0; i < printer->nodes.count; i++) {
-        const struct node *node = &printer->nodes.items[i];
-        if (node->stream != stream)
-            continue;
+    printer->done[stream->index] = true;
+    for (uint32_t at = printer->first[stream->index]; at > 0; at = printer->next[at - 1]) {
+        const struct node *node = &printer->nodes.items[at - 1];
         if (node->kind == NODE_source)
             source_line(printer, depth, node->fields);
         else if (node->kind == NODE_stream)
@@ -332,6 +340,7 @@ static void explain_text(struct printer *printer)
     struct program *program = printer->program;
     text_printf(printer->out, "%s   plan %08" PRIx64 "\n", program->name,
                 program->plan->hash >> 32);
+    group_nodes(printer);
     for (size_t i = 0; i < program->streams.count; i++)
         if (program->streams.items[i]->kind == STREAM_SOURCE)
             tree(printer, 0, program->streams.items[i]);

@@ -89,7 +89,6 @@ static void handle_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
-    signal(SIGXFSZ, SIG_IGN); /* so is the limit of file size */
 }
 
 static int run(const struct pipe_plan *plan, int argc, char **argv)
@@ -126,6 +125,7 @@ int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "--help";
     pipe_hold_descriptors();
     rocksdb_shim_catch();
+    signal(SIGXFSZ, SIG_IGN); /* the limit of file size is an error of write(), in any command */
     if (plan->abi != PIPE_RUNTIME_ABI) {
         fprintf(stderr, "%s: compiled for runtime %u, linked with %u\n", plan->name, plan->abi,
                 PIPE_RUNTIME_ABI);

@@ -114,7 +114,7 @@ static bool fail(struct embedded *log, const char *doing, char *cause)
 {
     if (!log->failed)
         snprintf(log->log.error, sizeof log->log.error, "the log could not %s: %.300s%s", doing,
-                 cause != NULL ? cause : "unknown cause", log_advice(cause, LOG_DAMAGED));
+                 cause != NULL ? cause : "unknown cause", log_advice(cause, log_damaged));
     log->failed = true;
     rocksdb_free(cause);
     return false;
@@ -780,7 +780,7 @@ struct pipe_log *pipe_log_embedded_open(const char *dir, bool read_only, char *e
     log->batch = rocksdb_writebatch_create();
     if (!open_database(log, path, read_only, &cause))
         snprintf(error, error_bytes, "the log in %s can't be opened: %.300s%s", path,
-                 cause != NULL ? cause : "unknown cause", log_advice(cause, LOG_DAMAGED));
+                 cause != NULL ? cause : "unknown cause", log_advice(cause, log_damaged));
     else if (load_topics(log) && make_incarnation(log, read_only))
         return &log->log;
     else

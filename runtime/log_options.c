@@ -53,6 +53,9 @@ rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache)
     return table;
 }
 
+const char log_damaged[] =
+    "; the log is damaged: restore the directory from a copy, or start over in a new one";
+
 static bool says(const char *cause, const char *words)
 {
     return strstr(cause, words) != NULL;

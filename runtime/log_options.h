@@ -14,7 +14,6 @@ rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool 
 /* What to do about an error of RocksDB, as the end of its line: "; …", or "" where nothing general
  * can be said. `damaged`: what to do if what is on the disk is. */
 const char *log_advice(const char *cause, const char *damaged);
-#define LOG_DAMAGED                                                                                \
-    "; the log is damaged: restore the directory from a copy, or start over in a new one"
+extern const char log_damaged[]; /* what to do about a damaged log */
 
 #endif

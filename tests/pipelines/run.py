@@ -59,8 +59,19 @@ def call(command, cwd, expect=0, **options):
     return result.stdout
 
 
-def killed_until_done(command, cwd, seed, longest):
-    """Runs the command, killed at seeded moments, until it ends by itself. The number of kills."""
+def timed(command, cwd):
+    """Seconds that a run takes here and now, from start to end."""
+    begun = time.monotonic()
+    call(command, cwd)
+    return time.monotonic() - begun
+
+
+def killed_until_done(command, cwd, seed, straight_seconds):
+    """Runs the command, killed at seeded moments, until it ends by itself. The number of kills.
+
+    The moments are parts of what a straight run took, so that kills land inside of it on any
+    machine; without one kill the test has tested nothing, and fails.
+    """
     moments = random.Random(seed)
     kills = 0
     for _ in range(200):
@@ -70,11 +81,10 @@ def killed_until_done(command, cwd, seed, longest):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
+        part = moments.uniform(0.2, 0.6) if kills == 0 else moments.uniform(0.05, 0.4)
         try:
             # After some kills it may finish, however slow the machine is.
-            _, error = process.communicate(
-                timeout=moments.uniform(0.02, longest) if kills < 8 else 600
-            )
+            _, error = process.communicate(timeout=part * straight_seconds if kills < 8 else 600)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -85,6 +95,8 @@ def killed_until_done(command, cwd, seed, longest):
                 f"after {kills} kills: exit {process.returncode}\n"
                 f"{error.decode(errors='replace')[-4000:]}"
             )
+        if kills == 0:
+            raise Failure("it ended before the first kill")
         return kills
     raise Failure("never ended")
 
@@ -145,7 +157,10 @@ def rees46_killed(build, scratch):
         "--progress",
         "never",
     ]
-    kills = killed_until_done(command, scratch, seed=46, longest=0.15)
+    straight = scratch / "straight"
+    straight.mkdir()
+    lay_rees46(straight)
+    kills = killed_until_done(command, scratch, 46, timed(command, straight))
     call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
     again = call(command, scratch)
     if again.count("nothing to do") != 1 or "rows of this run" not in again:
@@ -203,14 +218,13 @@ def clickstream_same_rows(build, scratch):
         raise Failure(f"empty outputs: {[name for name, rows in expected.items() if not rows]}")
     often = scratch / "often"
     often.mkdir()
-    call(click_run(build, often, "--commit-interval", "1ms"), often)
+    often_seconds = timed(click_run(build, often, "--commit-interval", "1ms"), often)
     expect_equal(expected, click_outputs(build / "clickstream", often), "with other commits")
     for seed in range(2):
         killed = scratch / f"killed{seed}"
         killed.mkdir()
-        kills = killed_until_done(
-            click_run(build, killed, "--commit-interval", "2ms"), killed, seed, longest=0.25
-        )
+        command = click_run(build, killed, "--commit-interval", "2ms")
+        kills = killed_until_done(command, killed, seed, often_seconds)
         expect_equal(expected, click_outputs(build / "clickstream", killed), f"after {kills} kills")
         print(f"seed {seed}: {kills} kills")
 

@@ -172,6 +172,92 @@ static void test_everything_compiles_to_bounded_lines(void **state)
     program_free(program);
 }
 
+/* Of one expression, as a column; free() it. */
+static char *generated(const char *expression)
+{
+    char directory[] = "/tmp/emit_test_XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct text source = {0};
+    text_printf(&source, SOURCE "stream a from s select k, %s as m rejects to bad;" SUNK,
+                expression);
+    struct program *program = planned(source.data);
+    assert_true(emit_all(program, directory));
+    char *text = contents(directory);
+    remove_all(directory);
+    program_free(program);
+    text_free(&source);
+    return text;
+}
+
+/* Each argument is lowered once: the time and the text do not double with every level. */
+static void test_nesting(void **state)
+{
+    (void)state;
+    static const char *const levels[][2] = {
+        {"coalesce(", ", n / i)"},
+        {"coalesce(n, i / ", ")"},
+        {"try(i / ", ", n)"},
+        {"nullif(n, i / coalesce(", ", n))"},
+        {"i / length(cast(n between n and ", " as string))"},
+        {"i / length(cast(n between ", " and n as string))"},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        struct text nested = {0};
+        for (unsigned level = 0; level < 30; level++)
+            text_puts(&nested, levels[i][0]);
+        text_puts(&nested, "n");
+        for (unsigned level = 0; level < 30; level++)
+            text_puts(&nested, levels[i][1]);
+        char *text = generated(nested.data);
+        assert_true(strlen(text) < 250000);
+        free(text);
+        text_free(&nested);
+    }
+}
+
+static void test_long_lists(void **state)
+{
+    (void)state;
+    char *text = generated("i in (3, 1, 2, 5, 4, 9, 8, 7, 6, 10, 16, 15, 14, 13, 12, 11)");
+    assert_null(strstr(text, "list_1"));
+    free(text);
+    text = generated("i in (3, 1, 2, 5, 4, 9, 8, 7, 6, 10, 17, 16, 15, 14, 13, 12, -11)");
+    assert_non_null(strstr(text, "static const int32_t list_1[] = {\n    -11, 1, 2, 3, 4, 5, 6,"));
+    assert_non_null(strstr(text, "pipe_fn_in_i32(row->i, list_1, 17)"));
+    free(text);
+    text = generated("k not in ('b', 'a', '', 'aa', 'ab', '1', '2', '3', '4', '5', '6', '7', '8', "
+                     "'9', 'x', 'y', 'z')");
+    assert_non_null(strstr(text, "list_1[] = {\n    {\"\", 0}, {\"1\", 1},"));
+    assert_non_null(strstr(text, "{\"9\", 1}, {\"a\", 1}, {\"aa\", 2}, {\"ab\", 2}, {\"b\", 1},"));
+    assert_non_null(strstr(text, "!pipe_fn_in_string(row->k, list_1, 17)"));
+    free(text);
+}
+
+/* Where a C compiler would warn of a condition that is always false, it is told not to. */
+static void test_settled_conditions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *condition;
+        bool settled;
+    } cases[] = {
+        {"i between 1 and 3", false},
+        {"i between 3 and 1", true},
+        {"i > 5 and i < 7", false},
+        {"i > 5 and i < 6", true},
+        {"5 < i and 2 > i", true},
+        {"i < 5 or i >= 5", true},
+        {"x > 1.5 and x < 1.75", false},
+        {"x < 1.5 and x > 1.75", true},
+        {"i > 7 and k = 'a' and i < 5", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = generated(cases[i].condition);
+        assert_int_equal(strstr(text, "-Wtautological-compare") != NULL, cases[i].settled);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +268,9 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_unwritable),
         cmocka_unit_test(test_everything_compiles_to_bounded_lines),
+        cmocka_unit_test(test_nesting),
+        cmocka_unit_test(test_long_lists),
+        cmocka_unit_test(test_settled_conditions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,32 @@ static void test_substring(void **state)
     check(pipe_fn_right(str(""), 3), "");
 }
 
+static void test_in(void **state)
+{
+    (void)state;
+    static const int64_t numbers[] = {INT64_MIN, -3, 0, 7, 7, INT64_MAX};
+    static const int32_t ints[] = {-1, 2};
+    static const uint32_t symbols[] = {0, 3, UINT32_MAX};
+    static const pipe_decimal decimals[] = {(pipe_decimal)INT64_MIN * 4, 10};
+    static const struct pipe_str texts[] = {{"", 0}, {"a", 1}, {"a\0b", 3}, {"ab", 2}, {"é", 2}};
+    for (size_t i = 0; i < 6; i++)
+        assert_true(pipe_fn_in_i64(numbers[i], numbers, 6));
+    assert_false(pipe_fn_in_i64(1, numbers, 6));
+    assert_false(pipe_fn_in_i64(INT64_MAX, numbers, 5));
+    assert_false(pipe_fn_in_i64(INT64_MAX, numbers, 0));
+    assert_true(pipe_fn_in_i32(2, ints, 2));
+    assert_false(pipe_fn_in_i32(-2, ints, 2));
+    assert_true(pipe_fn_in_u32(UINT32_MAX, symbols, 3));
+    assert_false(pipe_fn_in_u32(1, symbols, 3));
+    assert_true(pipe_fn_in_decimal(decimals[0], decimals, 2));
+    assert_false(pipe_fn_in_decimal(0, decimals, 2));
+    for (size_t i = 0; i < 5; i++)
+        assert_true(pipe_fn_in_string(texts[i], texts, 5));
+    assert_true(pipe_fn_in_string((struct pipe_str){NULL, 0}, texts, 5));
+    assert_false(pipe_fn_in_string(str("aa"), texts, 5));
+    assert_false(pipe_fn_in_string(str("b"), texts, 5));
+}
+
 static void test_search(void **state)
 {
     (void)state;
@@ -409,6 +435,7 @@ int main(void)
         cmocka_unit_test_teardown(test_lengths_and_case, reset),
         cmocka_unit_test_teardown(test_trim, reset),
         cmocka_unit_test_teardown(test_substring, reset),
+        cmocka_unit_test(test_in),
         cmocka_unit_test_teardown(test_search, reset),
         cmocka_unit_test_teardown(test_like, reset),
         cmocka_unit_test_teardown(test_regexes, reset),
