@@ -272,8 +272,8 @@ struct value checked_call(struct body *b, const struct type *type, const char *n
 const char *both_null(struct body *b, const char *a, const char *second);
 /* Says to C that variables the value stands in are not needed, where the value is dropped. */
 void drop_value(struct body *b, struct value value);
-/* Whether two comparisons of one column with constants are always false behind `and`, always true
- * behind `or`: C compilers warn of that. */
+/* Whether two comparisons of one column with constants are always false behind `and`, always
+ * true behind `or`: C compilers warn of that. */
 bool is_settled(enum op op, const struct expr *left, const struct expr *right);
 struct value lower_between(struct body *b, const struct expr *expr); /* emit_predicate.c */
 struct value lower_in(struct body *b, const struct expr *expr);

@@ -9,6 +9,8 @@ MODE := -std=gnu11 -O1 -g -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -w
 ifeq ($(ENGINE),libfuzzer)
 CC := clang
 CXX := clang++
+# These two need the C++ part of the runtime, which a program linked as C lacks.
+NO_CXX_CHECKS := -fno-sanitize=function,vptr
 INSTRUMENT := -fsanitize=fuzzer-no-link,$(SANITIZERS)
 LINK := -fsanitize=fuzzer,$(SANITIZERS)
 DRIVER :=
@@ -20,7 +22,7 @@ LINK := -fsanitize=$(SANITIZERS)
 DRIVER := $(BUILD)/replay.o
 endif
 CFLAGS := $(MODE) $(INSTRUMENT)
-CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT)
+CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
 RUNTIME_LIBS := -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
 

@@ -44,9 +44,9 @@ static void open_log(void)
 
 static void put_raw(int64_t base, const uint8_t *value, size_t size, bool remove)
 {
-    uint8_t key[RECORD_KEY_BYTES];
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
     char *error = NULL;
-    record_key(key, opened->log.topics[topic].id, 0, base);
+    log_chunk_key(key, opened->log.topics[topic].id, 0, base);
     if (remove)
         rocksdb_delete(opened->db, opened->unlogged, (char *)key, sizeof key, &error);
     else
