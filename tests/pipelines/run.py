@@ -5,13 +5,16 @@ A test whose data is not there is skipped, and says what is missing; with CI=tru
 """
 
 import argparse
+import base64
 import collections
 import contextlib
+import json
 import os
 import random
 import re
 import resource
 import shutil
+import struct
 import signal
 import subprocess
 import sys
@@ -181,6 +184,55 @@ def rees46_first_commit_killed(build, scratch):
     call([*command[:3], "other", *command[4:]], scratch, expect=1)
     call([*command[:3], "other", *command[4:], "--replace"], scratch)
     call([sys.executable, ROOT / "tests/oracle/rees46.py", scratch / "run/rees46"], ROOT)
+
+
+def avro_long(number):
+    raw = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while raw >= 0x80:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    return bytes(out) + bytes([raw])
+
+
+def click_v1(**values):
+    """A click as a producer of version 1 writes it: text fields `x` unless given, nulls."""
+    body = b""
+    for field in json.loads((ROOT / "contracts/clickstream/v1.avsc").read_text())["fields"]:
+        if field["name"] == "occurred_at":
+            body += avro_long(1767225600000)
+        elif isinstance(field["type"], list):
+            body += avro_long(0)
+        else:
+            text = values.get(field["name"], "x").encode()
+            body += avro_long(len(text)) + text
+    return body
+
+
+def confluent_frames(build, scratch):
+    """A frame with a schema id is read by the version that the table of ids names, or rejected."""
+    body = click_v1(session_id="s1", event_type="page_view", country="DE")
+    rows = [
+        {
+            "partition": 0,
+            "kafka_time": "2026-01-01T00:00:01Z",
+            "key": "s1",
+            "value_base64": base64.b64encode(b"\0" + struct.pack(">i", number) + body).decode(),
+        }
+        for number in (7, 8)
+    ]
+    (scratch / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (scratch / "ids").write_text("7 click v1\n")
+    program = build / "clickstream"
+    call([program, "inject", "--embedded", "run", "--source", "clicks", "rows.jsonl"], scratch)
+    run = [program, "run", "--embedded", "run", "--until-end", "--schema-ids", "ids"]
+    call([*run, "--progress", "never"], scratch)
+    valid = call([program, "inspect", "run", "dump", "events.valid"], scratch)
+    dead = call([program, "inspect", "run", "dump", "events.dlq"], scratch)
+    if '"currency":"EUR"' not in valid or len(valid.splitlines()) != 1:
+        raise Failure(valid)
+    if "schema id 8 is not in the table of ids" not in dead:
+        raise Failure(dead)
 
 
 def click_run(build, cwd, *more, count=20000, seed=7):
@@ -649,6 +701,7 @@ def inspect_uncommitted(build, scratch):
 
 TESTS = [
     dedup_behind_exchange,
+    confluent_frames,
     rees46_against_sql,
     rees46_killed,
     rees46_first_commit_killed,
