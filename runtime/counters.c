@@ -256,20 +256,23 @@ void counters_total(const struct pipe_engine *engine, struct pipe_counters *tota
     }
 }
 
+void counters_open(struct engine_task *task)
+{
+    const struct pipe_stage_def *stage = task->task.stage;
+    for (uint32_t i = 0; i < stage->state_count; i++)
+        task->task.counters[stage->states[i].stream].open = 0;
+    for (uint32_t i = 0; i < stage->state_count; i++) {
+        if (stage->states[i].kind != PIPE_STATE_DEDUP)
+            task->task.counters[stage->states[i].stream].open +=
+                task->ops[i]->open_pairs(task->task.states[i]);
+    }
+}
+
 void counters_gauges(struct pipe_engine *engine)
 {
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        struct engine_task *task = &engine->tasks[t];
-        const struct pipe_stage_def *stage = task->task.stage;
-        if (!task->dirty)
-            continue;
-        for (uint32_t i = 0; i < stage->state_count; i++)
-            task->task.counters[stage->states[i].stream].open = 0;
-        for (uint32_t i = 0; i < stage->state_count; i++) {
-            if (stage->states[i].kind != PIPE_STATE_DEDUP)
-                task->task.counters[stage->states[i].stream].open +=
-                    task->ops[i]->open_pairs(task->task.states[i]);
-        }
+        if (engine->tasks[t].dirty)
+            counters_open(&engine->tasks[t]);
     }
 }
 

@@ -67,7 +67,7 @@ struct pipe_run_options {
     uint32_t max_record_bytes;
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
-    const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+    const char *schema_ids;         /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
     const struct pipe_hooks *hooks; /* NULL but in tests */
 };
 struct pipe_inspect_options {
@@ -78,7 +78,7 @@ struct pipe_traffic_options {
     struct pipe_run_options
         run; /* first; of it feeder and progress: the rows of options are shared */
     const char *to,
-        *traffic; /* the directory; the traffic's name, NULL: the first of each source */
+        *traffic;       /* the directory; the traffic's name, NULL: the first of each source */
     const char *ledger; /* the file; NULL: none */
 };
 
@@ -203,8 +203,8 @@ struct engine_sink {
     char *path;                 /* of the output; NULL: standard output */
     bool known;                 /* the log has a length of it: */
     int64_t committed_bytes;
-    struct pipe_buf frame;      /* scratch: Avro single-object frame */
-    uint64_t rows;              /* by this process */
+    struct pipe_buf frame; /* scratch: Avro single-object frame */
+    uint64_t rows;         /* by this process */
 };
 
 struct engine_exchange {
@@ -249,8 +249,8 @@ struct pipe_engine {
     int64_t last_commit_us; /* monotonic */
     int64_t last_save_us;
     uint64_t commits_since_save, bytes_since_save, commits;
-    uint64_t output_bytes;   /* to files and tables in the open commit */
-    uint64_t source_records; /* read by source tasks in this run, without replay */
+    uint64_t output_bytes;               /* to files and tables in the open commit */
+    uint64_t source_records;             /* read by source tasks in this run, without replay */
     uint64_t replayed, restored_entries; /* at the start */
     uint64_t records_at_save;
     bool resumed;         /* an earlier run of this directory had committed something */
@@ -370,7 +370,8 @@ struct pipe_equation {
     bool at_most; /* left <= right is enough: rows are on their way */
 };
 void counters_total(const struct pipe_engine *engine, struct pipe_counters *totals);
-void counters_gauges(struct pipe_engine *engine); /* computes `open` */
+void counters_open(struct engine_task *task);     /* computes `open` */
+void counters_gauges(struct pipe_engine *engine); /* that of every dirty task */
 /* The equations of a plan over totals by stream; pipe_free. `drained`: nothing is on its way. */
 struct pipe_equation *counters_equations(const struct pipe_plan *plan,
                                          const struct pipe_counters *totals, bool drained,

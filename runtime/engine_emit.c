@@ -65,15 +65,6 @@ void engine_count_rejects_in(struct pipe_engine *engine)
     counting = engine;
 }
 
-static char *copy_text(struct pipe_str text)
-{
-    char *copy = pipe_malloc(text.size + 1);
-    if (text.size > 0)
-        memcpy(copy, text.data, text.size);
-    copy[text.size] = '\0';
-    return copy;
-}
-
 static bool is_text(const char *have, struct pipe_str text)
 {
     return strncmp(have, text.data, text.size) == 0 && have[text.size] == '\0';
@@ -96,5 +87,5 @@ void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struc
     engine->rejects =
         pipe_realloc(engine->rejects, (engine->reject_count + 1) * sizeof *engine->rejects);
     engine->rejects[engine->reject_count++] =
-        (struct engine_rejects){copy_text(rule), copy_text(reason), count};
+        (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), count};
 }

@@ -131,9 +131,7 @@ static bool committed_files(struct pipe_engine *engine, struct engine_source *so
                              name);
             break;
         }
-        source->paths[i] = pipe_malloc(path.size + 1);
-        memcpy(source->paths[i], path.data, path.size);
-        source->paths[i][path.size] = '\0';
+        source->paths[i] = pipe_str_dup(path);
         ok = stat_file(engine, source, i);
     }
     pipe_buf_free(&value);

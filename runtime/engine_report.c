@@ -12,20 +12,6 @@
 #define REWRITE_EVERY_US 200000 /* the line of a terminal */
 #define BAR_WIDTH 24
 
-/* 1,234,567 */
-static const char *grouped(char to[32], uint64_t value)
-{
-    char digits[24];
-    size_t size = pipe_u64_write(digits, value), used = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            to[used++] = ',';
-        to[used++] = digits[i];
-    }
-    to[used] = '\0';
-    return to;
-}
-
 /* ---- Progress ---- */
 
 /* Events expected, 0: unknown. */
@@ -57,7 +43,8 @@ static void rewrite_line(const struct pipe_engine *engine, uint64_t rate, bool l
         fprintf(stderr, "[%s] %3" PRIu64 "%%  ", bar, done * 100 / total);
     }
     fprintf(stderr, "%s records  %s/s  %" PRIu64 " commits",
-            grouped(records, engine->source_records), grouped(per_second, rate), engine->commits);
+            pipe_u64_grouped(records, engine->source_records), pipe_u64_grouped(per_second, rate),
+            engine->commits);
     if (last)
         fputc('\n', stderr);
     fflush(stderr);
@@ -150,7 +137,7 @@ static void print_streams(const struct pipe_plan *plan, const struct pipe_counte
         widths[c] = (int)strlen(columns[c].title);
         for (uint32_t s = 0; s < plan->stream_count; s++) {
             uint64_t value = columns[c].value(&plan->streams[s], &totals[s]);
-            int width = (int)strlen(grouped(text, value));
+            int width = (int)strlen(pipe_u64_grouped(text, value));
             widths[c] = width > widths[c] ? width : widths[c];
             shown = shown || value > 0;
         }
@@ -170,7 +157,7 @@ static void print_streams(const struct pipe_plan *plan, const struct pipe_counte
         for (size_t c = 0; c < COLUMNS; c++) {
             if (widths[c] > 0)
                 fprintf(to, "  %*s", widths[c],
-                        grouped(text, columns[c].value(&plan->streams[s], &totals[s])));
+                        pipe_u64_grouped(text, columns[c].value(&plan->streams[s], &totals[s])));
         }
     }
     fputc('\n', to);
@@ -189,8 +176,8 @@ void report_counters(const struct pipe_plan *plan, const struct pipe_counters *t
         const struct pipe_equation *e = &equations[i];
         const char *sign = e->at_most ? "<=" : "=";
         fprintf(to, "  %-9s  %s: %s %s %s  (%s %s %s)\n", counters_equal(e) ? "equal" : "NOT EQUAL",
-                e->stream, e->left_text, sign, e->right_text, grouped(left, e->left), sign,
-                grouped(right, e->right));
+                e->stream, e->left_text, sign, e->right_text, pipe_u64_grouped(left, e->left), sign,
+                pipe_u64_grouped(right, e->right));
     }
     free(equations);
 }
@@ -210,7 +197,7 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
         return;
     fprintf(to, "\n  rejects%s\n", engine->resumed ? " of all runs" : "");
     for (uint32_t i = 0; i < engine->reject_count; i++)
-        fprintf(to, "  %12s  %s  %s\n", grouped(text, engine->rejects[i].count),
+        fprintf(to, "  %12s  %s  %s\n", pipe_u64_grouped(text, engine->rejects[i].count),
                 engine->rejects[i].rule, engine->rejects[i].reason);
 }
 
@@ -225,7 +212,7 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
                             : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
-        fprintf(to, "  %12s  %s  %s%s\n", grouped(text, sink->rows), sink->def->name,
+        fprintf(to, "  %12s  %s  %s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
                 sink->is_topic ? "topic " : "", place);
     }
 }
@@ -250,8 +237,8 @@ void report_final(struct pipe_engine *engine, FILE *to)
     fprintf(to,
             "\n  %s records read now, %.2f s, %.2f CPU seconds, %s records per CPU second, %" PRIu64
             " commits\n",
-            grouped(text, engine->source_records), seconds, cpu,
-            grouped(rate, cpu > 0 ? (uint64_t)((double)engine->source_records / cpu) : 0),
+            pipe_u64_grouped(text, engine->source_records), seconds, cpu,
+            pipe_u64_grouped(rate, cpu > 0 ? (uint64_t)((double)engine->source_records / cpu) : 0),
             engine->commits);
     free(totals);
 }

@@ -61,3 +61,16 @@ bool pipe_i32_read(struct pipe_str text, bool allow_plus, int32_t *out)
     *out = (int32_t)value;
     return true;
 }
+
+const char *pipe_u64_grouped(char to[32], uint64_t value)
+{
+    char digits[24];
+    size_t size = pipe_u64_write(digits, value), used = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            to[used++] = ',';
+        to[used++] = digits[i];
+    }
+    to[used] = '\0';
+    return to;
+}

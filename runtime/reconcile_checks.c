@@ -84,18 +84,6 @@ static void check_counters(struct reconcile *r, const struct engine_task *task)
     }
 }
 
-static void compute_open(struct engine_task *task)
-{
-    const struct pipe_stage_def *stage = task->task.stage;
-    for (uint32_t i = 0; i < stage->state_count; i++)
-        task->task.counters[stage->states[i].stream].open = 0;
-    for (uint32_t i = 0; i < stage->state_count; i++) {
-        if (stage->states[i].kind != PIPE_STATE_DEDUP)
-            task->task.counters[stage->states[i].stream].open +=
-                task->ops[i]->open_pairs(task->task.states[i]);
-    }
-}
-
 void reconcile_check_task(struct reconcile *r, struct engine_task *task)
 {
     const struct engine_committed *c = &r->committed[task->index];
@@ -106,7 +94,7 @@ void reconcile_check_task(struct reconcile *r, struct engine_task *task)
         reconcile_check(r, "positions", c->watermark, text, task->task.watermark,
                         "watermark of the re-execution", false);
     }
-    compute_open(task);
+    counters_open(task);
     check_counters(r, task);
 }
 
@@ -116,15 +104,6 @@ struct reject_list {
     struct engine_rejects *items;
     uint32_t count;
 };
-
-static char *copy(struct pipe_str text)
-{
-    char *to = pipe_malloc(text.size + 1);
-    if (text.size > 0)
-        memcpy(to, text.data, text.size);
-    to[text.size] = '\0';
-    return to;
-}
 
 static bool read_rejects(struct reconcile *r, struct reject_list *list)
 {
@@ -144,7 +123,7 @@ static bool read_rejects(struct reconcile *r, struct reject_list *list)
             break;
         list->items = pipe_realloc(list->items, (list->count + 1) * sizeof *list->items);
         list->items[list->count++] =
-            (struct engine_rejects){copy(rule), copy(reason), (uint64_t)number};
+            (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), (uint64_t)number};
     }
     pipe_buf_free(&value);
     return sound ||

@@ -10,20 +10,6 @@
 
 static const char *const kind_names[] = {"raw", "exchange", "sink"};
 
-/* 1,234,567 */
-static const char *grouped(char to[32], uint64_t value)
-{
-    char digits[24];
-    size_t size = pipe_u64_write(digits, value), used = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            to[used++] = ',';
-        to[used++] = digits[i];
-    }
-    to[used] = '\0';
-    return to;
-}
-
 static struct pipe_comparison sum_of(const struct reconcile_layer *layer)
 {
     struct pipe_comparison sum = {0};
@@ -62,9 +48,9 @@ static void print_line(FILE *to, const char *kind, const char *name, int width,
 {
     char numbers[5][32];
     fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s  %-9s  %s\n", kind, width, name,
-            grouped(numbers[0], c->expected), grouped(numbers[1], c->actual),
-            grouped(numbers[2], c->unique), grouped(numbers[3], c->missing),
-            grouped(numbers[4], c->unexpected), verdict, place);
+            pipe_u64_grouped(numbers[0], c->expected), pipe_u64_grouped(numbers[1], c->actual),
+            pipe_u64_grouped(numbers[2], c->unique), pipe_u64_grouped(numbers[3], c->missing),
+            pipe_u64_grouped(numbers[4], c->unexpected), verdict, place);
 }
 
 static int by_label(const void *a, const void *b)
@@ -115,7 +101,7 @@ static void print_layers(const struct reconcile *r, FILE *to)
         print_parts(to, layer, width);
         if (layer->injected > 0)
             fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
-                    grouped(text, layer->injected));
+                    pipe_u64_grouped(text, layer->injected));
         if (layer->merges)
             fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
         if (!has_ledger(r, layer))
@@ -163,8 +149,8 @@ static void print_checks(const struct reconcile *r, FILE *to)
                               : "NOT EQUAL",
                 check->left_text, sign, check->right_text);
         if (numbers)
-            fprintf(to, "(%s %s %s)\n", grouped(left, (uint64_t)check->left), sign,
-                    grouped(right, (uint64_t)check->right));
+            fprintf(to, "(%s %s %s)\n", pipe_u64_grouped(left, (uint64_t)check->left), sign,
+                    pipe_u64_grouped(right, (uint64_t)check->right));
         else
             fprintf(to, "(%" PRId64 " %s %" PRId64 ")\n", check->left, sign, check->right);
     }

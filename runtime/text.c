@@ -1,6 +1,15 @@
 /* text.c: UTF-8, base64, hexadecimal digits, UUIDs (value.h). */
 #include "value.h"
 
+char *pipe_str_dup(struct pipe_str str)
+{
+    char *copy = pipe_malloc(str.size + 1);
+    if (str.size > 0)
+        memcpy(copy, str.data, str.size);
+    copy[str.size] = '\0';
+    return copy;
+}
+
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out)
 {
     char *copy = pipe_arena_alloc(arena, str.size);

@@ -180,6 +180,7 @@ static inline int pipe_str_compare(struct pipe_str a, struct pipe_str b)
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
+char *pipe_str_dup(struct pipe_str str); /* NUL-terminated, from malloc */
 /* A copy in the arena; false beyond its limit. */
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out);
 
@@ -329,6 +330,7 @@ PIPE_CHECKED_FLOAT(f64, double, fmod)
 
 size_t pipe_i64_write(char *to, int64_t value); /* returns characters written; not terminated */
 size_t pipe_u64_write(char *to, uint64_t value);
+const char *pipe_u64_grouped(char to[32], uint64_t value); /* 1,234,567; returns `to` */
 /* Optional '-' ('+' too if allow_plus), ASCII digits, nothing else; false also out of range. */
 bool pipe_i64_read(struct pipe_str text, bool allow_plus, int64_t *out);
 bool pipe_i32_read(struct pipe_str text, bool allow_plus, int32_t *out);
