@@ -79,7 +79,7 @@ $(BUILD)/compiler/help_texts.c: compiler/embed_help.py compiler/codes.def $(wild
 
 $(BUILD)/compiler/%.o: $(BUILD)/compiler/%.c $(BUILD)/compiler/parser.h
 	$(say) CC $@
-	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-shadow -Wno-unused-function -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-shadow -Wno-unused-function -Wno-unused-but-set-variable -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
 
 $(BUILD)/compiler/%.o: compiler/%.c $(BUILD)/compiler/parser.h
 	@mkdir -p $(@D)
