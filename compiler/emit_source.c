@@ -29,18 +29,9 @@ static const char *refuse_function(struct emitter *e, const struct stream *strea
 /* The claim of the key clause: each record's key is the key text of these columns. */
 static void emit_key_check(struct emitter *e, const char *key, const char *refuse)
 {
-    emit(e, 1, "struct pipe_str key = %s;", key);
-    emit(e, 1, "if (record->key.data == NULL || !pipe_str_equal(key, record->key)) {");
-    emit(e, 2, "task->text.size = 0;");
-    emit(e, 2, "pipe_buf_printf(&task->text, \"the record's key is %%s, its columns say %%s\",");
-    emit(e, 2, "                record->key.data == NULL ? \"absent\"");
-    emit(e, 2,
-         "                                         : pipe_quote(record->key.data, "
-         "record->key.size).text,");
-    emit(e, 2, "                pipe_quote(key.data, key.size).text);");
-    emit(e, 2, "pipe_buf_add_byte(&task->text, '\\0');");
-    emit(e, 2, "return %s(task, record, \"key_mismatch\", (const char *)task->text.data);", refuse);
-    emit(e, 1, "}\n");
+    emit(e, 1, "reason = pipe_judge_key(task, record, %s);", key);
+    emit(e, 1, "if (reason != NULL)");
+    emit(e, 2, "return %s(task, record, reason, task->detail);\n", refuse);
 }
 
 static const char *microseconds(struct emitter *e, const struct type *type, const char *code)

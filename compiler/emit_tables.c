@@ -73,8 +73,11 @@ static void emit_source_table(struct emitter *e)
         if (e->program->streams.items[i]->kind == STREAM_SOURCE)
             vec_push(e->arena, &rows, source_row(e, e->program->streams.items[i]));
     emit(e, 0, "static const struct pipe_source_def sources[] = {");
-    for (size_t i = 0; i < rows.count; i++)
-        emit(e, 1, "{\n    %s\n},", rows.items[i]);
+    for (size_t i = 0; i < rows.count; i++) {
+        emit(e, 1, "{");
+        emit(e, 2, "%s", rows.items[i]);
+        emit(e, 1, "},");
+    }
     emit(e, 0, "};\n");
 }
 

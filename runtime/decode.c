@@ -223,6 +223,18 @@ static void describe_time(char *to, size_t room, int64_t time_us)
     }
 }
 
+const char *pipe_judge_key(struct pipe_task *task, const struct pipe_record *record,
+                           struct pipe_str key)
+{
+    if (record->key.data != NULL && pipe_str_equal(key, record->key))
+        return NULL;
+    struct pipe_quoted have = pipe_quote(record->key.data, record->key.size);
+    struct pipe_quoted want = pipe_quote(key.data, key.size);
+    snprintf(task->detail, sizeof task->detail, "the record's key is %s, its columns say %s",
+             record->key.data == NULL ? "absent" : have.text, want.text);
+    return "key_mismatch";
+}
+
 const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *record,
                             int64_t event_time)
 {

@@ -283,7 +283,7 @@ struct pipe_stream_def {
     const char *name;
     enum pipe_stream_kind kind;
     bool has_filters, has_unnest, has_select, has_dedup, has_window,
-        has_exchange;   /* which equations hold */
+        has_exchange; /* which equations hold */
     /* Indexes in pipe_plan.streams: what it reads; of side streams, who sends rows to it. */
     const uint32_t *inputs;
     uint32_t input_count;
@@ -429,6 +429,11 @@ static inline bool pipe_discards(const struct pipe_task *task)
 {
     return task->replaying || task->discards;
 }
+
+/* Whether the record's key is what the columns of its source's key clause say. NULL, or the reason
+ * with task->detail. */
+const char *pipe_judge_key(struct pipe_task *task, const struct pipe_record *record,
+                           struct pipe_str key);
 
 /* Every function that fills a row struct calls this after filling it, so that an encoding of
  * another row at the same address is not reused. */

@@ -1258,17 +1258,9 @@ static bool record_clicks(struct pipe_task *task, struct pipe_record *record)
     if (reason != NULL)
         return refuse_clicks(task, record, reason, task->detail);
 
-    struct pipe_str key = row->session_id;
-    if (record->key.data == NULL || !pipe_str_equal(key, record->key)) {
-        task->text.size = 0;
-        pipe_buf_printf(&task->text, "the record's key is %s, its columns say %s",
-                        record->key.data == NULL ? "absent"
-                                                
-            : pipe_quote(record->key.data, record->key.size).text,
-                        pipe_quote(key.data, key.size).text);
-        pipe_buf_add_byte(&task->text, '\0');
-        return refuse_clicks(task, record, "key_mismatch", (const char *)task->text.data);
-    }
+    reason = pipe_judge_key(task, record, row->session_id);
+    if (reason != NULL)
+        return refuse_clicks(task, record, reason, task->detail);
 
     record->event_time = PIPE_MS(row->occurred_at);
     reason = pipe_judge_time(task, record, record->event_time);
@@ -1288,20 +1280,20 @@ static bool record_clicks(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "clicks",
-    .stream = STREAM_clicks,
-    .is_kafka = true,
-    .target = "clickstream.raw",
-    .partitions = 6,
-    .format = PIPE_FORMAT_AVRO,
-    .contract = &contract_click,
-    .row = &click_type,
-    .row_bytes = sizeof(struct click),
-    .has_event_time = true,
-    .ahead = PIPE_MINUTES(5),
-    .has_watermark = true,
-    .watermark = PIPE_SECONDS(5),
-    .idle = PIPE_SECONDS(30),
-    .stage = STAGE_clicks,
+        .stream = STREAM_clicks,
+        .is_kafka = true,
+        .target = "clickstream.raw",
+        .partitions = 6,
+        .format = PIPE_FORMAT_AVRO,
+        .contract = &contract_click,
+        .row = &click_type,
+        .row_bytes = sizeof(struct click),
+        .has_event_time = true,
+        .ahead = PIPE_MINUTES(5),
+        .has_watermark = true,
+        .watermark = PIPE_SECONDS(5),
+        .idle = PIPE_SECONDS(30),
+        .stage = STAGE_clicks,
     },
 };
 

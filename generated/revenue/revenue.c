@@ -820,17 +820,9 @@ static bool record_events(struct pipe_task *task, struct pipe_record *record)
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
 
-    struct pipe_str key = row->session_id;
-    if (record->key.data == NULL || !pipe_str_equal(key, record->key)) {
-        task->text.size = 0;
-        pipe_buf_printf(&task->text, "the record's key is %s, its columns say %s",
-                        record->key.data == NULL ? "absent"
-                                                
-            : pipe_quote(record->key.data, record->key.size).text,
-                        pipe_quote(key.data, key.size).text);
-        pipe_buf_add_byte(&task->text, '\0');
-        return refuse_events(task, record, "key_mismatch", (const char *)task->text.data);
-    }
+    reason = pipe_judge_key(task, record, row->session_id);
+    if (reason != NULL)
+        return refuse_events(task, record, reason, task->detail);
 
     record->event_time = PIPE_MS(row->occurred_at);
     reason = pipe_judge_time(task, record, record->event_time);
@@ -850,20 +842,20 @@ static bool record_events(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "events",
-    .stream = STREAM_events,
-    .is_kafka = true,
-    .target = "funnel.raw",
-    .partitions = 4,
-    .format = PIPE_FORMAT_AVRO,
-    .contract = &contract_funnel_event,
-    .row = &funnel_event_type,
-    .row_bytes = sizeof(struct funnel_event),
-    .has_event_time = true,
-    .ahead = PIPE_MINUTES(5),
-    .has_watermark = true,
-    .watermark = PIPE_SECONDS(5),
-    .idle = PIPE_SECONDS(30),
-    .stage = STAGE_events,
+        .stream = STREAM_events,
+        .is_kafka = true,
+        .target = "funnel.raw",
+        .partitions = 4,
+        .format = PIPE_FORMAT_AVRO,
+        .contract = &contract_funnel_event,
+        .row = &funnel_event_type,
+        .row_bytes = sizeof(struct funnel_event),
+        .has_event_time = true,
+        .ahead = PIPE_MINUTES(5),
+        .has_watermark = true,
+        .watermark = PIPE_SECONDS(5),
+        .idle = PIPE_SECONDS(30),
+        .stage = STAGE_events,
     },
 };
 

@@ -576,15 +576,15 @@ static bool record_items(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "items",
-    .stream = STREAM_items,
-    .is_kafka = false,
-    .target = "items.csv",
-    .partitions = 0,
-    .format = PIPE_FORMAT_CSV,
-    .header = true,
-    .row = &items_type,
-    .row_bytes = sizeof(struct items),
-    .stage = STAGE_items,
+        .stream = STREAM_items,
+        .is_kafka = false,
+        .target = "items.csv",
+        .partitions = 0,
+        .format = PIPE_FORMAT_CSV,
+        .header = true,
+        .row = &items_type,
+        .row_bytes = sizeof(struct items),
+        .stage = STAGE_items,
     },
 };
 

@@ -389,15 +389,15 @@ static bool record_readings(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "readings",
-    .stream = STREAM_readings,
-    .is_kafka = false,
-    .target = "readings.csv",
-    .partitions = 0,
-    .format = PIPE_FORMAT_CSV,
-    .header = true,
-    .row = &readings_type,
-    .row_bytes = sizeof(struct readings),
-    .stage = STAGE_readings,
+        .stream = STREAM_readings,
+        .is_kafka = false,
+        .target = "readings.csv",
+        .partitions = 0,
+        .format = PIPE_FORMAT_CSV,
+        .header = true,
+        .row = &readings_type,
+        .row_bytes = sizeof(struct readings),
+        .stage = STAGE_readings,
     },
 };
 

@@ -339,15 +339,15 @@ static bool record_int_(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "int",
-    .stream = STREAM_int_,
-    .is_kafka = false,
-    .target = "int.csv",
-    .partitions = 0,
-    .format = PIPE_FORMAT_CSV,
-    .header = true,
-    .row = &int__type,
-    .row_bytes = sizeof(struct int_),
-    .stage = STAGE_int_,
+        .stream = STREAM_int_,
+        .is_kafka = false,
+        .target = "int.csv",
+        .partitions = 0,
+        .format = PIPE_FORMAT_CSV,
+        .header = true,
+        .row = &int__type,
+        .row_bytes = sizeof(struct int_),
+        .stage = STAGE_int_,
     },
 };
 

@@ -692,15 +692,15 @@ static bool record_orders(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "orders",
-    .stream = STREAM_orders,
-    .is_kafka = false,
-    .target = "orders.jsonl",
-    .partitions = 0,
-    .format = PIPE_FORMAT_JSONL,
-    .contract = &contract_order,
-    .row = &Order_type,
-    .row_bytes = sizeof(struct Order),
-    .stage = STAGE_orders,
+        .stream = STREAM_orders,
+        .is_kafka = false,
+        .target = "orders.jsonl",
+        .partitions = 0,
+        .format = PIPE_FORMAT_JSONL,
+        .contract = &contract_order,
+        .row = &Order_type,
+        .row_bytes = sizeof(struct Order),
+        .stage = STAGE_orders,
     },
 };
 

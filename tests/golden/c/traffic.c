@@ -498,17 +498,9 @@ static bool record_events(struct pipe_task *task, struct pipe_record *record)
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
 
-    struct pipe_str key = row->user;
-    if (record->key.data == NULL || !pipe_str_equal(key, record->key)) {
-        task->text.size = 0;
-        pipe_buf_printf(&task->text, "the record's key is %s, its columns say %s",
-                        record->key.data == NULL ? "absent"
-                                                
-            : pipe_quote(record->key.data, record->key.size).text,
-                        pipe_quote(key.data, key.size).text);
-        pipe_buf_add_byte(&task->text, '\0');
-        return refuse_events(task, record, "key_mismatch", (const char *)task->text.data);
-    }
+    reason = pipe_judge_key(task, record, row->user);
+    if (reason != NULL)
+        return refuse_events(task, record, reason, task->detail);
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);
@@ -528,20 +520,20 @@ static bool record_events(struct pipe_task *task, struct pipe_record *record)
 static const struct pipe_source_def sources[] = {
     {
         .name = "events",
-    .stream = STREAM_events,
-    .is_kafka = true,
-    .target = "events",
-    .partitions = 2,
-    .format = PIPE_FORMAT_AVRO,
-    .contract = &contract_event,
-    .row = &Event_type,
-    .row_bytes = sizeof(struct Event),
-    .has_event_time = true,
-    .ahead = PIPE_MINUTES(1),
-    .has_watermark = true,
-    .watermark = PIPE_SECONDS(2),
-    .idle = PIPE_SECONDS(30),
-    .stage = STAGE_events,
+        .stream = STREAM_events,
+        .is_kafka = true,
+        .target = "events",
+        .partitions = 2,
+        .format = PIPE_FORMAT_AVRO,
+        .contract = &contract_event,
+        .row = &Event_type,
+        .row_bytes = sizeof(struct Event),
+        .has_event_time = true,
+        .ahead = PIPE_MINUTES(1),
+        .has_watermark = true,
+        .watermark = PIPE_SECONDS(2),
+        .idle = PIPE_SECONDS(30),
+        .stage = STAGE_events,
     },
 };
 
