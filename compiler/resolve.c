@@ -440,6 +440,7 @@ static void resolve_others(struct resolver *resolver)
             continue;
         }
         program->evolve = statement;
+        resolve_evolve(resolver, statement);
     }
 }
 

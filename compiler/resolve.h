@@ -226,6 +226,7 @@ void resolve_stream(struct resolver *resolver, struct stream *stream);
 void resolve_sink(struct resolver *resolver, struct sink *sink);
 void check_sinks_together(struct resolver *resolver);
 void resolve_slo(struct resolver *resolver, const struct statement *statement);
+void resolve_evolve(struct resolver *resolver, const struct statement *statement);
 void resolve_traffic(struct resolver *resolver, const struct statement *statement);
 void check_dedup_ttls(struct resolver *resolver);
 void check_unused(struct resolver *resolver);
