@@ -3,24 +3,18 @@
  * beside that plan; what they say of this one is judged here: names must be of its states and
  * sinks, and each is decided once.
  */
+#include "plan.h"
 #include "resolve.h"
 
 #include <string.h>
 
 enum { HASH_DIGITS_MIN = 8, HASH_DIGITS_MAX = 16 };
 
-static bool keeps_state(const struct stream *stream)
-{
-    for (size_t i = 0; i < stream->step_count; i++)
-        if (stream->steps[i].kind == STEP_DEDUP || stream->steps[i].kind == STEP_WINDOW)
-            return true;
-    return false;
-}
-
 static const struct stream *state_named(const struct program *program, const char *name)
 {
     for (size_t i = 0; i < program->streams.count; i++)
-        if (program->streams.items[i]->name.text == name && keeps_state(program->streams.items[i]))
+        if (program->streams.items[i]->name.text == name &&
+            stateful_step(program->streams.items[i]))
             return program->streams.items[i];
     return NULL;
 }
@@ -29,7 +23,7 @@ static void help_near(struct program *program, struct diag *diag, const char *na
 {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < program->streams.count; i++)
-        if (keeps_state(program->streams.items[i]))
+        if (stateful_step(program->streams.items[i]) != NULL)
             vec_push(program->arena, &names, program->streams.items[i]->name.text);
     const char *near = nearest_name(name, names.items, names.count);
     if (near != NULL)
