@@ -112,7 +112,7 @@ $(COMPILER_LIBRARY): $(filter-out %/main.o,$(COMPILER_OBJECTS))
 	$(say) AR $@
 	$(Q)ar rcs $@ $^
 
-# The checker uses the runtime's own readers of time formats, paths and regexes.
+# Of the runtime pipec itself uses process.c: closed standard descriptors are held.
 $(BUILD)/pipec: $(BUILD)/compiler/main.o $(COMPILER_LIBRARY) $(BUILD)/libpipe.a
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS)

@@ -412,9 +412,9 @@ struct stream {
     struct stream_info *info; /* resolve*.c only */
     uint32_t index;           /* in program->streams */
 };
-/* Whether the keyed state of this DEDUP or WINDOW step of `stream` needs an exchange in front of
+/* Whether the keyed state of this DEDUP or WINDOW step needs an exchange in front of
  * it. */
-bool needs_exchange(const struct stream *stream, const struct step *step);
+bool needs_exchange(const struct step *step);
 
 struct source_def {
     bool is_kafka;

@@ -401,9 +401,8 @@ int64_t watermark_bound(struct program *program, const struct stream *stream)
     return bound_ms;
 }
 
-bool needs_exchange(const struct stream *stream, const struct step *step)
+bool needs_exchange(const struct step *step)
 {
-    (void)stream;
     if (!step->partition_known)
         return true;
     for (size_t i = 0; i < step->partition_count; i++) {

@@ -237,7 +237,7 @@ void build_dedup(struct builder *builder, const struct clause *clause)
     for (size_t i = 0; i < step->key_count; i++)
         check_dedup_column(builder, &clause->names.items[i],
                            &builder->scope.row->fields[step->key_columns[i]]);
-    step->exchange = needs_exchange(builder->stream, step);
+    step->exchange = needs_exchange(step);
     if (step->exchange) {
         builder->partition_known = true;
         builder->partition_columns = step->key_columns;

@@ -336,7 +336,7 @@ void build_window(struct builder *builder)
     resolve_aggregates(builder, step);
     resolve_emission(builder, step);
     check_late_clauses(builder, step);
-    step->exchange = needs_exchange(builder->stream, step);
+    step->exchange = needs_exchange(step);
     if (step->max_ms > 0 && step->exchange && builder->scope.row) {
         struct diag *diag = diag_error(builder->program, PC4010, clause->span,
                                        "`max` is not possible behind an exchange");

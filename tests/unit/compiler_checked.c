@@ -107,7 +107,7 @@ static void test_exchanges(void **state)
         assert_int_equal(diag_error_count(program), 0);
         const struct stream *a = stream_of(program, "a");
         const struct step *step = &a->steps[a->step_count - 1];
-        if (needs_exchange(a, step) != cases[i].exchange || step->exchange != cases[i].exchange)
+        if (needs_exchange(step) != cases[i].exchange || step->exchange != cases[i].exchange)
             fail_msg("%s", cases[i].text);
         program_free(program);
     }
