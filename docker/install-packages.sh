@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages of packages.txt that are missing. Quick and silent when none is.
+# Installs the Debian packages of a list that are missing. Quick and silent when none is.
+#   install-packages.sh [LIST]     a file beside this one (packages.txt)
 set -eu
 here=$(dirname "$0")
 missing=
@@ -9,7 +10,7 @@ while read -r package; do
     ii*) ;;
     *) missing="$missing $package" ;;
     esac
-done <"$here/packages.txt"
+done <"$here/${1:-packages.txt}"
 [ -n "$missing" ] || exit 0
 
 as_root=
