@@ -28,7 +28,7 @@ TEST_CFLAGS := $(CFLAGS) -Wno-missing-prototypes -Wno-unknown-warning-option -Wn
 CXXFLAGS := -std=gnu++17 $(MODE) -Wall -Wextra -Werror $(HARDEN)
 LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDMODE)
 COMPILER_LIBS := -ljansson -lre2 -lutf8proc -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
 
 COMPILER_SOURCES := $(wildcard compiler/*.c)
 COMPILER_OBJECTS := $(COMPILER_SOURCES:compiler/%.c=$(BUILD)/compiler/%.o) \
@@ -50,17 +50,22 @@ Q := @
 say := @printf '  %-5s%s\n'
 endif
 
-.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help
+.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
+    deps-kafka test-kafka contract-check bench-kafka bench-spill nth soak-run
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test unit bench bench-operators docs generated golden-update fuzz soak tidy clean'
+	@echo 'Targets: demo test test-kafka contract-check unit bench bench-operators bench-spill bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
 
 deps:
 	@docker/install-packages.sh
+
+# What the tests on real brokers need besides: Java and Maven.
+deps-kafka: deps
+	@docker/install-packages.sh packages-kafka.txt
 
 $(BUILD)/compiler/parser.c $(BUILD)/compiler/parser.h &: compiler/parser.y
 	@mkdir -p $(@D)
@@ -112,7 +117,7 @@ $(COMPILER_LIBRARY): $(filter-out %/main.o,$(COMPILER_OBJECTS))
 	$(say) AR $@
 	$(Q)ar rcs $@ $^
 
-# Of the runtime pipec itself uses process.c: closed standard descriptors are held.
+# Of the runtime pipec itself uses process*: closed standard descriptors are held, no memory stops it.
 $(BUILD)/pipec: $(BUILD)/compiler/main.o $(COMPILER_LIBRARY) $(BUILD)/libpipe.a
 	$(say) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMPILER_LIBS)
@@ -165,13 +170,54 @@ $(BUILD)/bench-operators: tests/bench/operators.c $(BUILD)/libpipe.a
 bench-operators: $(BUILD)/bench-operators
 	@$<
 
+# 50 M ids in 512 MiB: a quarter of an hour.
+bench-spill: all
+	@python3 tests/bench/spill.py --build $(BUILD)
+
+$(BUILD)/kafka-tool: tests/kafka/tool.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lrdkafka -ljansson
+
+$(BUILD)/kafka-passthrough: tests/bench/kafka_passthrough.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lrdkafka -lpthread
+
+$(BUILD)/transport-driver: tests/kafka/transport_driver.c $(BUILD)/libpipe.a
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
+
+# On real brokers, from Maven jars; KAFKA_SUITES='--suite NAME …' are other than the short ones.
+KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics
+test-kafka: deps-kafka
+	@tests/kafka/run.py --require --build $(BUILD) $(KAFKA_SUITES)
+
+# The contracts against a live registry: the versions are accepted, breaking changes are not.
+contract-check: deps-kafka
+	@tests/kafka/run.py --require --build $(BUILD) --suite registry_contracts
+
+bench-kafka: deps-kafka $(BUILD)/kafka-passthrough
+	@tests/bench/kafka.py --build $(BUILD)
+
 # Every parser of untrusted bytes, a minute each; SECONDS_EACH changes that.
 fuzz: all
 	@SECONDS_EACH=$${SECONDS_EACH:-60} tests/fuzz/run.sh
 
+# Every call that can fail does so once: hours. NTH='--only run --way db' are some.
+nth: all
+	@tests/nth/run.py --build $(BUILD) --all $(NTH)
+
+# Twenty minutes at a fixed rate: memory and state stay flat. SOAK='--minutes 60' changes that.
+soak-run: all
+	@tests/soak/run.py --build $(BUILD) $(SOAK)
+
 # Random pipelines against the independent model, without end.
 soak: all
 	@tests/model/run.py --build $(BUILD) --endless
+
+include tests/sim/sim.mk
 
 tidy:
 	@tests/tidy.sh

@@ -40,8 +40,9 @@ struct place {
     const char *base, *below;
 };
 
+/* NULL: it is in none of them, or after a message: *failed. */
 static const char *find_file(struct arena *arena, const struct place *places, size_t count,
-                             const char *name)
+                             const char *name, bool *failed)
 {
     for (size_t i = 0; i < count; i++) {
         if (places[i].base == NULL)
@@ -49,6 +50,11 @@ static const char *find_file(struct arena *arena, const struct place *places, si
         const char *path = arena_printf(arena, "%s%s/%s", places[i].base, places[i].below, name);
         if (access(path, R_OK) == 0)
             return path;
+        *failed = errno != ENOENT && errno != ENOTDIR;
+        if (*failed) {
+            complain("cannot read `%s`: %s", path, strerror(errno));
+            return NULL;
+        }
     }
     return NULL;
 }
@@ -68,8 +74,12 @@ static bool find_surroundings(struct arena *arena, struct surroundings *found)
     const struct place header_places[] = {
         {home, "/runtime"}, {own, "/../runtime"}, {own, "/../../runtime"}};
     const struct place archive_places[] = {{home, ""}, {own, ""}, {home, "/build"}};
-    const char *header = find_file(arena, header_places, 3, "pipe.h");
-    found->archive = find_file(arena, archive_places, 3, "libpipe.a");
+    bool failed = false;
+    const char *header = find_file(arena, header_places, 3, "pipe.h", &failed);
+    if (!failed)
+        found->archive = find_file(arena, archive_places, 3, "libpipe.a", &failed);
+    if (failed)
+        return false;
     if (header == NULL || found->archive == NULL) {
         complain("cannot find `%s`, neither near `%s` nor %s%s%s",
                  header == NULL ? "runtime/pipe.h" : "libpipe.a", own,
@@ -165,8 +175,14 @@ static int compile(struct arena *arena, const struct surroundings *found, const 
         "-pie -Wl,-z,relro,-z,now";
     const char *compiler = getenv("CC");
     const char *libraries = read_flags(arena, found->flags);
+    struct stat there;
     if (libraries == NULL || !make_directories(arena, program_path))
         return 1;
+    if (stat(program_path, &there) == 0 && !S_ISREG(there.st_mode)) { /* a device, say */
+        complain("cannot write `%s`: it is not a regular file, which a program replaces",
+                 program_path);
+        return 1;
+    }
     const char *unfinished = arena_printf(arena, "%s.%ld.new", program_path, (long)getpid());
     word_list words = {0};
     add_words(arena, &words, compiler);

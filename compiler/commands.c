@@ -137,6 +137,15 @@ int command_explain(const struct options *options)
     return close_program(options, program, code);
 }
 
+static bool synced(int fd)
+{
+    int status;
+    do
+        status = fsync(fd);
+    while (status != 0 && errno == EINTR);
+    return status == 0;
+}
+
 /* Replaces the content of a file by a rename in its directory; false after a message. */
 bool replace_file(struct arena *arena, const char *path, const struct text *text)
 {
@@ -150,7 +159,7 @@ bool replace_file(struct arena *arena, const char *path, const struct text *text
     FILE *file = fopen(unfinished, "wxe");
     bool written = file != NULL && fwrite(text->data, 1, text->size, file) == text->size &&
                    fflush(file) == 0 && stat(real, &status) == 0 &&
-                   fchmod(fileno(file), status.st_mode & 07777) == 0 && fsync(fileno(file)) == 0;
+                   fchmod(fileno(file), status.st_mode & 07777) == 0 && synced(fileno(file));
     int error = errno;
     if (file != NULL && fclose(file) != 0 && written) {
         written = false;

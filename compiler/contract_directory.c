@@ -76,8 +76,12 @@ static void sort_entry(struct check *check, const char *directory, const char *n
     struct program *program = check->program;
     const char *path = arena_printf(program->arena, "%s/%s", directory, name);
     struct stat status;
-    if (lstat(on_disk(check, path), &status) != 0)
-        return; /* gone since it was listed */
+    if (lstat(on_disk(check, path), &status) != 0) {
+        if (errno != ENOENT) /* gone since it was listed */
+            diag_error(program, PC5001, (struct span){0}, "cannot read `%s`: %s", path,
+                       strerror(errno));
+        return;
+    }
     bool is_link = S_ISLNK(status.st_mode);
     if (is_link && stat(on_disk(check, path), &status) != 0)
         status.st_mode = 0;
@@ -113,7 +117,8 @@ static bool read_folder(struct check *check, const char *directory, struct folde
         return false;
     }
     VEC(const char *) names = {0};
-    for (struct dirent *entry; (entry = readdir(open)) != NULL;) {
+    struct dirent *entry;
+    while (errno = 0, (entry = readdir(open)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
         if (names.count == ENTRIES_MAX) {
@@ -125,7 +130,13 @@ static bool read_folder(struct check *check, const char *directory, struct folde
             arena_strndup(check->program->arena, entry->d_name, strlen(entry->d_name));
         vec_push(check->program->arena, &names, name);
     }
+    bool failed = entry == NULL && errno != 0;
+    if (failed)
+        diag_error(check->program, PC5001, (struct span){0}, "cannot read the folder `%s`: %s",
+                   directory, strerror(errno));
     closedir(open);
+    if (failed)
+        return false;
     if (names.count > 0)
         qsort(names.items, names.count, sizeof *names.items, compare_paths);
     for (size_t i = 0; i < names.count; i++)

@@ -41,7 +41,9 @@ bool make_directory(const char *path)
     }
     free(partial);
     struct stat status;
-    if (good && (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))) {
+    if (good && stat(path, &status) != 0)
+        return file_error("write into", path);
+    if (good && !S_ISDIR(status.st_mode)) {
         errno = ENOTDIR;
         return file_error("write into", path);
     }

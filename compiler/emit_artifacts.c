@@ -95,12 +95,13 @@ static void write_topics(struct program *program, struct text *out)
 
 /* ---- writing ---- */
 
-/* A file without content is not written; what an earlier run left there goes. */
-static bool write_artifact(const char *directory, const char *name, struct text *text)
+/* A file without content is not written; what an earlier run left there goes. Not if one before it
+ * failed: *good. */
+static void write_artifact(bool *good, const char *directory, const char *name, struct text *text)
 {
-    bool good = text->size > 0 ? write_file(directory, name, text) : remove_file(directory, name);
+    if (*good)
+        *good = text->size > 0 ? write_file(directory, name, text) : remove_file(directory, name);
     text_free(text);
-    return good;
 }
 
 static bool write_iceberg(struct emitter *e, const char *directory)
@@ -118,7 +119,8 @@ static bool write_iceberg(struct emitter *e, const char *directory)
         for (char *c = name; *c != '\0'; c++)
             if (*c == '/')
                 *c = '_';
-        good = make_directory(folder) && write_artifact(folder, name, &text);
+        good = make_directory(folder);
+        write_artifact(&good, folder, name, &text);
     }
     return good;
 }
@@ -132,10 +134,11 @@ bool emit_artifacts(struct emitter *e, const char *directory)
     write_alerts(program, &alerts);
     write_dashboard(program, &dashboard);
     explain(program, EXPLAIN_PHYSICAL, EXPLAIN_TEXT, 0, &text);
-    bool good = write_artifact(directory, "topics.json", &topics);
-    good = write_artifact(directory, "clickhouse.sql", &clickhouse) && good;
-    good = write_artifact(directory, "alerts.rules.yml", &alerts) && good;
-    good = write_artifact(directory, "dashboard.json", &dashboard) && good;
-    good = write_artifact(directory, "explain.txt", &text) && good;
-    return write_iceberg(e, directory) && good;
+    bool good = true;
+    write_artifact(&good, directory, "topics.json", &topics);
+    write_artifact(&good, directory, "clickhouse.sql", &clickhouse);
+    write_artifact(&good, directory, "alerts.rules.yml", &alerts);
+    write_artifact(&good, directory, "dashboard.json", &dashboard);
+    write_artifact(&good, directory, "explain.txt", &text);
+    return good && write_iceberg(e, directory);
 }

@@ -7,5 +7,6 @@
 int main(int argc, char **argv)
 {
     pipe_hold_descriptors();
+    pipe_watch_memory(out_of_memory);
     return command_line(argc, argv);
 }

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ARENA_BLOCK_BYTES = 64 * 1024,
@@ -20,7 +21,7 @@ enum {
 _Noreturn void out_of_memory(void)
 {
     fputs("pipec: out of memory\n", stderr);
-    exit(4);
+    _exit(4); /* exit() may wait for a lock of the library that asked for memory */
 }
 
 /* Arena: blocks chained newest first; an allocation never moves. */

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+extern "C" [[noreturn]] void out_of_memory(void); // pipec.h, which is C
+
 static RE2::Options quiet_options()
 {
     RE2::Options options;
@@ -16,7 +18,7 @@ static char *copy_of(const std::string &text)
 {
     char *copy = static_cast<char *>(std::malloc(text.size() + 1));
     if (copy == nullptr)
-        std::abort();
+        out_of_memory();
     std::memcpy(copy, text.c_str(), text.size() + 1);
     return copy;
 }

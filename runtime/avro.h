@@ -141,12 +141,21 @@ static inline bool pipe_avro_bytes(struct pipe_reader *r, struct pipe_str *out)
     return true;
 }
 
+bool pipe_avro_string_slow(struct pipe_reader *r, struct pipe_str *out);
+
+/* Up to 63 bytes of ASCII with something behind them: no branch for each length. */
 static inline bool pipe_avro_string(struct pipe_reader *r, struct pipe_str *out)
 {
-    if (PIPE_UNLIKELY(!pipe_avro_bytes(r, out)))
-        return false;
-    return PIPE_LIKELY(pipe_utf8_check(out->data, out->size)) ||
-           pipe_reader_fail(r, "not valid UTF-8");
+    const uint8_t *at = r->at;
+    if (PIPE_LIKELY(r->end - at > PIPE_ASCII_WINDOW && (at[0] & 0x81) == 0)) {
+        size_t size = at[0] >> 1;
+        if (PIPE_LIKELY(pipe_ascii_few(at + 1, size))) {
+            *out = pipe_str_of(at + 1, size);
+            r->at = at + 1 + size;
+            return true;
+        }
+    }
+    return pipe_avro_string_slow(r, out);
 }
 
 static inline bool pipe_avro_fixed(struct pipe_reader *r, size_t size_bytes, struct pipe_str *out)

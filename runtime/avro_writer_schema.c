@@ -3,9 +3,8 @@
  * size, depth and number of types are bounded, references to types that are not defined are
  * refused.
  */
-#include "avro_writer_schema.h"
+#include "avro_schema_tree.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,35 +14,15 @@ enum { MAX_NODES = 65536, MAX_NAMED = 4096, MAX_NESTING = 200 };
  * records of two fields each without bytes would be 2^64 values. */
 enum { VALUES_PER_BYTE = 64, VALUES_BESIDES = 4096 };
 
-enum node_kind {
-    NODE_NULL,
-    NODE_BOOL,
-    NODE_LONG,
-    NODE_FLOAT,
-    NODE_DOUBLE,
-    NODE_BYTES,
-    NODE_FIXED,  /* size */
-    NODE_RECORD, /* children: fields */
-    NODE_UNION,  /* children: branches */
-    NODE_ARRAY,  /* child */
-    NODE_MAP     /* child */
-};
-
-struct node {
-    enum node_kind kind;
-    uint32_t size;
-    struct node **children;
-    uint32_t child_count;
-};
-
 struct named {
     char *full_name;
-    struct node *node;
+    struct schema_node *node;
 };
 
 struct pipe_writer_schema {
-    struct node *root;
-    struct node **nodes; /* all, for freeing */
+    json_t *json; /* nodes point into it */
+    struct schema_node *root;
+    struct schema_node **nodes; /* all, for freeing */
     uint32_t node_count;
     struct named *named;
     uint32_t named_count;
@@ -57,22 +36,25 @@ struct pipe_writer_schema {
 /* The first cause counts. */
 static bool fail(struct pipe_writer_schema *schema, const char *format, const char *what)
 {
-    if (schema->error[0] == '\0')
+    if (schema->error[0] == '\0') {
         snprintf(schema->error, schema->error_bytes, format, what);
+        pipe_schema_clean(schema->error);
+    }
     return false;
 }
 
-static struct node *no_node(struct pipe_writer_schema *schema, const char *format, const char *what)
+static struct schema_node *no_node(struct pipe_writer_schema *schema, const char *format,
+                                   const char *what)
 {
     fail(schema, format, what);
     return NULL;
 }
 
-static struct node *new_node(struct pipe_writer_schema *schema, enum node_kind kind)
+static struct schema_node *new_node(struct pipe_writer_schema *schema, enum schema_node_kind kind)
 {
     if (schema->node_count == MAX_NODES)
         return no_node(schema, "the schema has too many types%s", "");
-    struct node *node = pipe_calloc(1, sizeof *node);
+    struct schema_node *node = pipe_calloc(1, sizeof *node);
     node->kind = kind;
     if ((schema->node_count & (schema->node_count - 1)) == 0)
         schema->nodes = pipe_realloc(
@@ -81,8 +63,8 @@ static struct node *new_node(struct pipe_writer_schema *schema, enum node_kind k
     return node;
 }
 
-static struct node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
-                               const char *namespace);
+static struct schema_node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
+                                      const char *namespace);
 
 static void put(struct pipe_writer_schema *schema, const char *text)
 {
@@ -104,10 +86,10 @@ static bool put_quoted(struct pipe_writer_schema *schema, const char *text)
 
 static const struct {
     const char *name;
-    enum node_kind kind;
+    enum schema_node_kind kind;
 } primitives[] = {
-    {"null", NODE_NULL},   {"boolean", NODE_BOOL},  {"int", NODE_LONG},    {"long", NODE_LONG},
-    {"float", NODE_FLOAT}, {"double", NODE_DOUBLE}, {"bytes", NODE_BYTES}, {"string", NODE_BYTES},
+    {"null", NODE_NULL},   {"boolean", NODE_BOOL},  {"int", NODE_INT},     {"long", NODE_LONG},
+    {"float", NODE_FLOAT}, {"double", NODE_DOUBLE}, {"bytes", NODE_BYTES}, {"string", NODE_STRING},
 };
 
 /* namespace.name, or name alone where it has a dot or there is no namespace; from malloc. */
@@ -120,7 +102,7 @@ static char *full_name(const char *name, const char *namespace)
     return full;
 }
 
-static struct node *find_named(const struct pipe_writer_schema *schema, const char *full)
+static struct schema_node *find_named(const struct pipe_writer_schema *schema, const char *full)
 {
     for (uint32_t i = 0; i < schema->named_count; i++)
         if (strcmp(schema->named[i].full_name, full) == 0)
@@ -128,8 +110,8 @@ static struct node *find_named(const struct pipe_writer_schema *schema, const ch
     return NULL;
 }
 
-static struct node *parse_reference(struct pipe_writer_schema *schema, const char *name,
-                                    const char *namespace)
+static struct schema_node *parse_reference(struct pipe_writer_schema *schema, const char *name,
+                                           const char *namespace)
 {
     for (size_t i = 0; i < sizeof primitives / sizeof primitives[0]; i++)
         if (strcmp(name, primitives[i].name) == 0) {
@@ -137,7 +119,7 @@ static struct node *parse_reference(struct pipe_writer_schema *schema, const cha
             return new_node(schema, primitives[i].kind);
         }
     char *full = full_name(name, namespace);
-    struct node *node = find_named(schema, full);
+    struct schema_node *node = find_named(schema, full);
     if (node == NULL)
         fail(schema, "the schema names the type %.100s, which it does not define", full);
     else
@@ -146,8 +128,8 @@ static struct node *parse_reference(struct pipe_writer_schema *schema, const cha
     return node;
 }
 
-static bool add_children(struct pipe_writer_schema *schema, struct node *node, const json_t *list,
-                         const char *namespace, bool are_fields)
+static bool add_children(struct pipe_writer_schema *schema, struct schema_node *node,
+                         const json_t *list, const char *namespace, bool are_fields)
 {
     size_t count = json_array_size(list), i;
     if (count > MAX_NODES)
@@ -176,8 +158,8 @@ static bool add_children(struct pipe_writer_schema *schema, struct node *node, c
     return true;
 }
 
-static struct node *parse_symbols(struct pipe_writer_schema *schema, struct node *node,
-                                  const json_t *json)
+static struct schema_node *parse_symbols(struct pipe_writer_schema *schema,
+                                         struct schema_node *node, const json_t *json)
 {
     const json_t *symbols = json_object_get(json, "symbols");
     size_t i;
@@ -197,8 +179,8 @@ static struct node *parse_symbols(struct pipe_writer_schema *schema, struct node
     return node;
 }
 
-static struct node *parse_fixed(struct pipe_writer_schema *schema, struct node *node,
-                                const json_t *json)
+static struct schema_node *parse_fixed(struct pipe_writer_schema *schema, struct schema_node *node,
+                                       const json_t *json)
 {
     const json_t *size = json_object_get(json, "size");
     if (!json_is_integer(size) || json_integer_value(size) < 0 ||
@@ -209,8 +191,8 @@ static struct node *parse_fixed(struct pipe_writer_schema *schema, struct node *
     return node;
 }
 
-static struct node *parse_record(struct pipe_writer_schema *schema, struct node *node,
-                                 const json_t *json, const char *full)
+static struct schema_node *parse_record(struct pipe_writer_schema *schema, struct schema_node *node,
+                                        const json_t *json, const char *full)
 {
     const json_t *fields = json_object_get(json, "fields");
     if (!json_is_array(fields))
@@ -225,13 +207,14 @@ static struct node *parse_record(struct pipe_writer_schema *schema, struct node 
 }
 
 /* Registers the type before its inside is read: it may name itself. */
-static struct node *define(struct pipe_writer_schema *schema, enum node_kind kind, char *full)
+static struct schema_node *define(struct pipe_writer_schema *schema, enum schema_node_kind kind,
+                                  char *full)
 {
     if (schema->named_count == MAX_NAMED)
         fail(schema, "the schema has too many named types%s", "");
     else if (find_named(schema, full) != NULL)
         fail(schema, "the schema defines %.100s twice", full);
-    struct node *node = schema->error[0] == '\0' ? new_node(schema, kind) : NULL;
+    struct schema_node *node = schema->error[0] == '\0' ? new_node(schema, kind) : NULL;
     if (node == NULL) {
         free(full);
         return NULL;
@@ -241,37 +224,39 @@ static struct node *define(struct pipe_writer_schema *schema, enum node_kind kin
     return node;
 }
 
-static struct node *parse_named(struct pipe_writer_schema *schema, const json_t *json,
-                                const char *kind, const char *namespace)
+static struct schema_node *parse_named(struct pipe_writer_schema *schema, const json_t *json,
+                                       const char *kind, const char *namespace)
 {
     const char *name = json_string_value(json_object_get(json, "name"));
     const char *own = json_string_value(json_object_get(json, "namespace"));
     if (name == NULL)
         return no_node(schema, "a %s of the schema has no name", kind);
     char *full = full_name(name, own != NULL ? own : namespace);
-    enum node_kind node_kind = kind[0] == 'r'   ? NODE_RECORD
-                               : kind[0] == 'e' ? NODE_LONG
-                                                : NODE_FIXED;
-    struct node *node = define(schema, node_kind, full);
+    enum schema_node_kind node_kind = kind[0] == 'r'   ? NODE_RECORD
+                                      : kind[0] == 'e' ? NODE_ENUM
+                                                       : NODE_FIXED;
+    struct schema_node *node = define(schema, node_kind, full);
     if (node == NULL)
         return NULL;
+    node->json = json;
+    node->name = full;
     put(schema, "{\"name\":");
     if (!put_quoted(schema, full))
         return NULL;
     put(schema, ",\"type\":");
     put_quoted(schema, kind);
-    if (node_kind == NODE_LONG)
+    if (node_kind == NODE_ENUM)
         return parse_symbols(schema, node, json);
     if (node_kind == NODE_FIXED)
         return parse_fixed(schema, node, json);
     return parse_record(schema, node, json, full);
 }
 
-static struct node *parse_container(struct pipe_writer_schema *schema, const json_t *json,
-                                    const char *kind, const char *namespace)
+static struct schema_node *parse_container(struct pipe_writer_schema *schema, const json_t *json,
+                                           const char *kind, const char *namespace)
 {
     bool is_map = kind[0] == 'm';
-    struct node *node = new_node(schema, is_map ? NODE_MAP : NODE_ARRAY);
+    struct schema_node *node = new_node(schema, is_map ? NODE_MAP : NODE_ARRAY);
     if (node == NULL)
         return NULL;
     put(schema, is_map ? "{\"type\":\"map\",\"values\":" : "{\"type\":\"array\",\"items\":");
@@ -283,8 +268,8 @@ static struct node *parse_container(struct pipe_writer_schema *schema, const jso
     return node->children[0] != NULL ? node : NULL;
 }
 
-static struct node *parse_object(struct pipe_writer_schema *schema, const json_t *json,
-                                 const char *namespace)
+static struct schema_node *parse_object(struct pipe_writer_schema *schema, const json_t *json,
+                                        const char *namespace)
 {
     const json_t *type = json_object_get(json, "type");
     const char *kind = json_string_value(type);
@@ -294,15 +279,18 @@ static struct node *parse_object(struct pipe_writer_schema *schema, const json_t
         return parse_named(schema, json, kind, namespace);
     if (strcmp(kind, "array") == 0 || strcmp(kind, "map") == 0)
         return parse_container(schema, json, kind, namespace);
-    return parse_reference(schema, kind, namespace);
+    struct schema_node *node = parse_reference(schema, kind, namespace);
+    if (node != NULL && node->name == NULL)
+        node->json = json; /* it may give a primitive a logical type */
+    return node;
 }
 
-static struct node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
-                               const char *namespace)
+static struct schema_node *parse_type(struct pipe_writer_schema *schema, const json_t *json,
+                                      const char *namespace)
 {
     if (++schema->depth > MAX_NESTING)
         return no_node(schema, "the schema is nested too deep%s", "");
-    struct node *node = NULL;
+    struct schema_node *node = NULL;
     if (json_is_string(json)) {
         node = parse_reference(schema, json_string_value(json), namespace);
     } else if (json_is_object(json)) {
@@ -335,6 +323,7 @@ struct pipe_writer_schema *pipe_writer_schema_parse(const char *json, size_t siz
     struct pipe_writer_schema *schema = pipe_calloc(1, sizeof *schema);
     schema->error = error;
     schema->error_bytes = error_bytes;
+    schema->json = root;
     schema->root = parse_type(schema, root, NULL);
     if (schema->root == NULL) {
         fail(schema, "its schema cannot be read%s", "");
@@ -346,7 +335,6 @@ struct pipe_writer_schema *pipe_writer_schema_parse(const char *json, size_t siz
                                  json_string_value(json_object_get(root, "namespace")));
         schema->error = NULL;
     }
-    json_decref(root);
     return schema;
 }
 
@@ -363,6 +351,7 @@ void pipe_writer_schema_free(struct pipe_writer_schema *schema)
     free(schema->nodes);
     free(schema->named);
     free(schema->name);
+    json_decref(schema->json);
     pipe_buf_free(&schema->canonical);
     free(schema);
 }
@@ -375,9 +364,9 @@ struct skipper {
     uint64_t values;
 };
 
-static bool skip(struct skipper *skipper, const struct node *node);
+static bool skip(struct skipper *skipper, const struct schema_node *node);
 
-static bool skip_items(struct skipper *skipper, const struct node *node)
+static bool skip_items(struct skipper *skipper, const struct schema_node *node)
 {
     uint32_t total = 0;
     int64_t count;
@@ -392,7 +381,7 @@ static bool skip_items(struct skipper *skipper, const struct node *node)
     return false;
 }
 
-static bool skip_children(struct skipper *skipper, const struct node *node)
+static bool skip_children(struct skipper *skipper, const struct schema_node *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
         if (!skip(skipper, node->children[i]))
@@ -400,7 +389,7 @@ static bool skip_children(struct skipper *skipper, const struct node *node)
     return true;
 }
 
-static bool skip_branch(struct skipper *skipper, const struct node *node)
+static bool skip_branch(struct skipper *skipper, const struct schema_node *node)
 {
     int64_t branch;
     if (!pipe_avro_long(skipper->reader, &branch))
@@ -410,7 +399,7 @@ static bool skip_branch(struct skipper *skipper, const struct node *node)
     return skip(skipper, node->children[branch]);
 }
 
-static bool skip_nested(struct skipper *skipper, const struct node *node)
+static bool skip_nested(struct skipper *skipper, const struct schema_node *node)
 {
     if (!pipe_reader_enter(skipper->reader))
         return false;
@@ -421,7 +410,7 @@ static bool skip_nested(struct skipper *skipper, const struct node *node)
     return ok;
 }
 
-static bool skip(struct skipper *skipper, const struct node *node)
+static bool skip(struct skipper *skipper, const struct schema_node *node)
 {
     struct pipe_reader *reader = skipper->reader;
     uint64_t bytes = (uint64_t)(reader->at - skipper->begin);
@@ -432,13 +421,16 @@ static bool skip(struct skipper *skipper, const struct node *node)
         return true;
     case NODE_BOOL:
         return pipe_avro_skip_fixed(reader, 1);
+    case NODE_INT:
     case NODE_LONG:
+    case NODE_ENUM:
         return pipe_avro_skip_long(reader);
     case NODE_FLOAT:
         return pipe_avro_skip_fixed(reader, 4);
     case NODE_DOUBLE:
         return pipe_avro_skip_fixed(reader, 8);
     case NODE_BYTES:
+    case NODE_STRING:
         return pipe_avro_skip_bytes(reader);
     case NODE_FIXED:
         return pipe_avro_skip_fixed(reader, node->size);
@@ -451,10 +443,20 @@ static bool skip(struct skipper *skipper, const struct node *node)
     return false;
 }
 
-bool pipe_writer_schema_skip(const struct pipe_writer_schema *schema, struct pipe_reader *reader)
+bool pipe_schema_node_skip(const struct schema_node *node, struct pipe_reader *reader)
 {
     struct skipper skipper = {reader, reader->at, 0};
-    return skip(&skipper, schema->root);
+    return skip(&skipper, node);
+}
+
+bool pipe_writer_schema_skip(const struct pipe_writer_schema *schema, struct pipe_reader *reader)
+{
+    return pipe_schema_node_skip(schema->root, reader);
+}
+
+const struct schema_node *pipe_writer_schema_root(const struct pipe_writer_schema *schema)
+{
+    return schema->root;
 }
 
 uint64_t pipe_avro_fingerprint(const void *canonical, size_t size_bytes)

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "process.h"
+
 void pipe_out_of_memory(void)
 {
-    static const char line[] = "out of memory; nothing that was committed is lost, start again\n";
+    pipe_end_alone();
+    static const char line[] = "out of memory; raise the limit (ulimit -v) or free some; nothing "
+                               "that was committed is lost, start again\n";
     ssize_t unused = write(STDERR_FILENO, line, sizeof line - 1);
     (void)unused;
     _exit(4);

@@ -1,6 +1,7 @@
 /*
  * cli.c: the command line of a compiled pipeline.
  */
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "process.h"
 #include "rocksdb_shim.h"
 
-static const char *const commands[] = {"run",     "explain", "inspect",
-                                       "traffic", "inject",  "reconcile"};
+static const char *const commands[] = {"run",    "explain",   "inspect", "traffic",
+                                       "inject", "reconcile", "topics",  "contracts"};
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_help(const struct pipe_plan *plan)
@@ -23,6 +24,8 @@ static void print_help(const struct pipe_plan *plan)
            "  traffic   write generated events to files\n"
            "  inject    append given rows to the embedded topic of a source\n"
            "  reconcile prove that a run directory holds exactly what it should\n"
+           "  topics    compare the topics of a Kafka cluster with the plan, make them\n"
+           "  contracts register the contracts in a schema registry\n"
            "\n%s COMMAND --help tells more about each.\n"
            "\nfor example:\n",
            plan->name, plan->name);
@@ -72,8 +75,10 @@ static int explain(const struct pipe_plan *plan, int argc, char **argv)
     const char *text = json ? plan->plan_json : plan->explain_text;
     size_t size = strlen(text);
     bool ends = size > 0 && text[size - 1] == '\n';
-    bool ok = fputs(text, stdout) >= 0 && (ends || putchar('\n') != EOF) && fflush(stdout) == 0;
-    return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+    fputs(text, stdout);
+    if (!ends)
+        putchar('\n');
+    return PIPE_EXIT_OK; /* pipe_main tells if it can't be written */
 }
 
 static void request_stop(int signal_number)
@@ -120,12 +125,9 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
     return code;
 }
 
-int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
+static int dispatch(const struct pipe_plan *plan, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
-    pipe_hold_descriptors();
-    rocksdb_shim_catch();
-    signal(SIGXFSZ, SIG_IGN); /* the limit of file size is an error of write(), in any command */
     if (plan->abi != PIPE_RUNTIME_ABI) {
         fprintf(stderr, "%s: compiled for runtime %u, linked with %u\n", plan->name, plan->abi,
                 PIPE_RUNTIME_ABI);
@@ -147,6 +149,10 @@ int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
         return pipe_inspect_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "traffic") == 0)
         return pipe_traffic_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "contracts") == 0)
+        return pipe_contracts_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "topics") == 0)
+        return pipe_topics_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "inject") == 0)
         return pipe_inject_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "reconcile") == 0)
@@ -154,4 +160,21 @@ int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
     if (strcmp(word, "run-tests") == 0) /* for `pipec test`; not in the help */
         return pipe_testing_main(plan, argc - 2, argv + 2);
     return unknown_command(plan, word);
+}
+
+int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
+{
+    pipe_hold_descriptors();
+    pipe_watch_memory(pipe_out_of_memory);
+    rocksdb_shim_catch();
+    signal(SIGXFSZ, SIG_IGN); /* the limit of file size is an error of write(), in any command */
+    int code = dispatch(plan, argc, argv);
+    /* What a command prints is its work: on a full disk it has failed. */
+    errno = 0; /* the error of an earlier write is known no more: it may be that of this one */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "%s: standard output can't be written%s%s\n", plan->name,
+                errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+        code = code == PIPE_EXIT_OK ? PIPE_EXIT_DATA : code;
+    }
+    return code;
 }

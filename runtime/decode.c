@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine.h"
+#include "schemas.h"
 
 #define CONFLUENT_FRAME 5      /* 00, id (big-endian) */
 #define SINGLE_OBJECT_FRAME 10 /* C3 01, fingerprint (little-endian) */
@@ -61,6 +62,39 @@ static const char *decode_single_object(struct pipe_task *task, const uint8_t *b
                   fingerprint, contract->version_count, contract->name);
 }
 
+static const char *decode_resolved(struct pipe_task *task, const struct pipe_resolved *program,
+                                   const uint8_t *bytes, size_t size_bytes, void *row)
+{
+    struct pipe_reader reader;
+    struct pipe_error error = {0};
+    pipe_reader_init(&reader, bytes, size_bytes, &task->arena);
+    if (PIPE_LIKELY(pipe_resolved_decode(program, &reader, row) && pipe_reader_done(&reader)))
+        return NULL;
+    pipe_reader_error(&reader, &error);
+    return refuse_error(task, &error);
+}
+
+/* What the schema registry said of the id. */
+static const char *decode_registered(struct pipe_task *task, uint32_t id, const uint8_t *bytes,
+                                     size_t size, void *row)
+{
+    const struct schema_verdict *verdict = schemas_find(engine_task_of(task), id);
+    if (verdict == NULL)
+        return refuse(task, "schema_unknown", "schema id %u is not in the table of ids", id);
+    switch (verdict->kind) {
+    case SCHEMA_VERSION:
+        return decode_version(task, verdict->version, bytes, size, row);
+    case SCHEMA_RESOLVED:
+        return decode_resolved(task, verdict->program, bytes, size, row);
+    case SCHEMA_UNUSABLE:
+        return refuse(task, "schema_unknown", "schema id %u is not read as contract %.40s: %s", id,
+                      task->source->contract->name, verdict->text);
+    case SCHEMA_ABSENT:
+        break;
+    }
+    return refuse(task, "schema_unknown", "schema id %u is not in the schema registry", id);
+}
+
 static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes, size_t size,
                                     void *row)
 {
@@ -81,7 +115,7 @@ static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes
         return decode_version(task, known->version, bytes + CONFLUENT_FRAME, size - CONFLUENT_FRAME,
                               row);
     }
-    return refuse(task, "schema_unknown", "schema id %u is not in the table of ids", id);
+    return decode_registered(task, id, bytes + CONFLUENT_FRAME, size - CONFLUENT_FRAME, row);
 }
 
 static const char *decode_avro(struct pipe_task *task, struct pipe_str payload, void *row)
@@ -105,6 +139,17 @@ static const char *decode_avro(struct pipe_task *task, struct pipe_str payload, 
         task, "undecodable",
         "begins with the bytes %02x %02x: neither C3 01 (single object) nor 00 (schema id)",
         bytes[0], bytes[1]);
+}
+
+static const char *decode_json(struct pipe_task *task, struct pipe_str payload, void *row)
+{
+    struct pipe_error error = {0};
+    if (PIPE_UNLIKELY(payload.size == 0))
+        return refuse(task, "undecodable", "the %s is empty",
+                      task->source->is_kafka ? "value" : "line");
+    if (PIPE_LIKELY(pipe_row_from_json(task->source->row, payload, &task->arena, row, &error)))
+        return NULL;
+    return refuse_error(task, &error);
 }
 
 static const char *decode_csv(struct pipe_task *task, const struct pipe_record *record, void *row)
@@ -137,7 +182,6 @@ static const char *decode_now(struct pipe_task *task, const struct pipe_record *
     const struct engine_task *inner = engine_task_of(task);
     struct pipe_str payload = record->payload;
     const char *reason = NULL;
-    struct pipe_error error = {0};
     task->detail[0] = '\0';
     if (PIPE_UNLIKELY(inner->fault != NULL))
         return refuse(task, "undecodable", "%s", inner->fault);
@@ -152,11 +196,7 @@ static const char *decode_now(struct pipe_task *task, const struct pipe_record *
         break;
     case PIPE_FORMAT_JSON:
     case PIPE_FORMAT_JSONL:
-        if (PIPE_UNLIKELY(payload.size == 0))
-            reason = refuse(task, "undecodable", "the %s is empty",
-                            task->source->is_kafka ? "value" : "line");
-        else if (!pipe_row_from_json(task->source->row, payload, &task->arena, row, &error))
-            reason = refuse_error(task, &error);
+        reason = decode_json(task, payload, row);
         break;
     case PIPE_FORMAT_CSV:
         reason = decode_csv(task, record, row);
@@ -198,18 +238,18 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
  * turn: as if it had never been looked at. */
 void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record)
 {
-    struct pipe_task *public = &task->task;
+    struct pipe_task *outer = &task->task;
     uint32_t index = ahead_index(task, record);
-    void *row = task->ahead_rows + (size_t)index * public->source->row_bytes;
-    pipe_arena_reset(&public->arena);
-    struct pipe_arena_mark before = pipe_arena_mark(&public->arena);
-    if (decode_now(public, record, row) != NULL)
+    void *row = task->ahead_rows + (size_t)index * outer->source->row_bytes;
+    pipe_arena_reset(&outer->arena);
+    struct pipe_arena_mark before = pipe_arena_mark(&outer->arena);
+    if (decode_now(outer, record, row) != NULL)
         return;
-    struct pipe_arena_mark after = pipe_arena_mark(&public->arena);
+    struct pipe_arena_mark after = pipe_arena_mark(&outer->arena);
     if (before.at != after.at || before.chunk != after.chunk)
         return;
     task->ahead_ready |= 1u << index;
-    public->stage->ahead(public, row);
+    outer->stage->ahead(outer, row);
 }
 
 static void describe_time(char *to, size_t room, int64_t time_us)

@@ -17,52 +17,72 @@ static int64_t unbiased(uint64_t due)
 
 void due_queue_free(struct due_queue *queue)
 {
-    for (unsigned i = 0; i < DUE_BUCKETS; i++)
-        free(queue->buckets[i].items);
+    free(queue->first.items);
+    for (unsigned level = 0; level < DUE_LEVELS; level++) {
+        for (unsigned digit = 0; digit < DUE_DIGITS; digit++)
+            free(queue->buckets[level][digit].items);
+    }
 }
 
-static void append(struct due_queue *queue, unsigned index, struct due_item item)
+static inline void append(struct due_bucket *bucket, struct due_item item)
 {
-    struct due_bucket *bucket = &queue->buckets[index];
-    if (bucket->count == bucket->capacity) {
-        bucket->capacity = bucket->capacity == 0 ? 16 : bucket->capacity * 2;
+    if (PIPE_UNLIKELY(bucket->count == bucket->capacity)) {
+        bucket->capacity = bucket->capacity == 0 ? 4 : bucket->capacity * 2;
         bucket->items = pipe_realloc(bucket->items, bucket->capacity * sizeof *bucket->items);
     }
     bucket->items[bucket->count++] = item;
-    if (index > 0)
-        queue->used |= UINT64_C(1) << (index - 1);
 }
 
 void due_queue_add(struct due_queue *queue, int64_t due, void *entry)
 {
     uint64_t key = biased(due);
-    unsigned index = key <= queue->last ? 0 : 64 - (unsigned)__builtin_clzll(key ^ queue->last);
-    append(queue, index, (struct due_item){due, entry});
+    struct due_item item = {due, entry};
+    if (key <= queue->last) {
+        append(&queue->first, item);
+        return;
+    }
+    unsigned level = (63 - (unsigned)__builtin_clzll(key ^ queue->last)) / DUE_DIGIT_BITS;
+    unsigned digit = (unsigned)(key >> DUE_DIGIT_BITS * level) % DUE_DIGITS;
+    append(&queue->buckets[level][digit], item);
+    queue->used[level] |= 1u << digit;
+    queue->levels |= 1u << level;
 }
 
-/* The least due that bucket `index` > 0 can hold: like `last` above bit index - 1, 1 there, 0
- * below. */
-static uint64_t least_of(const struct due_queue *queue, unsigned index)
+/* The place of the least dues behind `first`; there must be one. */
+static inline void lowest(const struct due_queue *queue, unsigned *level, unsigned *digit)
 {
-    unsigned bit = index - 1;
-    return (queue->last >> bit | 1) << bit;
+    *level = (unsigned)__builtin_ctz(queue->levels);
+    *digit = (unsigned)__builtin_ctz(queue->used[*level]);
+}
+
+/* The least due that a bucket can hold: like `last` above its level, `digit` there, 0 below. */
+static inline uint64_t least_of(const struct due_queue *queue, unsigned level, unsigned digit)
+{
+    unsigned shift = DUE_DIGIT_BITS * level;
+    return ((queue->last >> shift & ~(uint64_t)(DUE_DIGITS - 1)) | digit) << shift;
+}
+
+static int64_t least_due(const struct due_bucket *bucket)
+{
+    int64_t least = PIPE_TIME_MAX;
+    for (uint32_t i = 0; i < bucket->count; i++)
+        least = bucket->items[i].due < least ? bucket->items[i].due : least;
+    return least;
 }
 
 int64_t due_queue_bound(const struct due_queue *queue)
 {
-    const struct due_bucket *first = &queue->buckets[0];
-    if (PIPE_UNLIKELY(first->count > 0)) {
-        int64_t least = PIPE_TIME_MAX;
-        for (uint32_t i = 0; i < first->count; i++)
-            least = first->items[i].due < least ? first->items[i].due : least;
-        return least;
-    }
-    if (queue->used == 0)
+    unsigned level, digit;
+    if (PIPE_UNLIKELY(queue->first.count > 0))
+        return least_due(&queue->first);
+    if (queue->levels == 0)
         return PIPE_TIME_MAX;
-    return unbiased(least_of(queue, 1 + (unsigned)__builtin_ctzll(queue->used)));
+    lowest(queue, &level, &digit);
+    return unbiased(least_of(queue, level, digit));
 }
 
 #define SOON 32 /* items of a bucket that is opened: their entries will be wanted soon */
+#define KEPT 64 /* items for which an empty bucket keeps memory: there are hundreds of buckets */
 
 static void fetch(const void *entry)
 {
@@ -76,25 +96,29 @@ static void fetch(const void *entry)
  * behind `time`; its items go to lower ones. */
 static void open_lowest(struct due_queue *queue, int64_t time)
 {
-    unsigned index = 1 + (unsigned)__builtin_ctzll(queue->used);
-    struct due_bucket *bucket = &queue->buckets[index];
-    int64_t least = bucket->items[0].due;
-    for (uint32_t i = 1; i < bucket->count; i++)
-        least = bucket->items[i].due < least ? bucket->items[i].due : least;
+    unsigned level, digit;
+    lowest(queue, &level, &digit);
+    struct due_bucket *bucket = &queue->buckets[level][digit], opened = *bucket;
+    int64_t least = least_due(&opened);
     queue->last = biased(least <= time ? least : time + 1);
-    uint32_t count = bucket->count;
+    queue->used[level] &= ~(1u << digit);
+    if (queue->used[level] == 0)
+        queue->levels &= ~(1u << level);
+    if (opened.capacity > KEPT)
+        *bucket = (struct due_bucket){NULL, 0, 0};
     bucket->count = 0;
-    queue->used &= ~(UINT64_C(1) << (index - 1));
-    for (uint32_t i = 0; i < count; i++) {
-        if (count <= SOON)
-            fetch(bucket->items[i].entry);
-        due_queue_add(queue, bucket->items[i].due, bucket->items[i].entry);
+    for (uint32_t i = 0; i < opened.count; i++) {
+        if (opened.count <= SOON)
+            fetch(opened.items[i].entry);
+        due_queue_add(queue, opened.items[i].due, opened.items[i].entry);
     }
+    if (opened.capacity > KEPT)
+        free(opened.items);
 }
 
 bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
 {
-    struct due_bucket *first = &queue->buckets[0];
+    struct due_bucket *first = &queue->first;
     if (time == PIPE_TIME_MAX)
         time--;
     for (;;) {
@@ -113,8 +137,10 @@ bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
 
 uint64_t due_queue_bytes(const struct due_queue *queue)
 {
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < DUE_BUCKETS; i++)
-        bytes += queue->buckets[i].capacity * sizeof(struct due_item);
+    uint64_t bytes = queue->first.capacity * sizeof(struct due_item);
+    for (unsigned level = 0; level < DUE_LEVELS; level++) {
+        for (unsigned digit = 0; digit < DUE_DIGITS; digit++)
+            bytes += queue->buckets[level][digit].capacity * sizeof(struct due_item);
+    }
     return bytes;
 }

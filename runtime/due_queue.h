@@ -1,9 +1,9 @@
 /*
- * due_queue.h: a monotone priority queue of (due, entry), a radix heap: bucket i > 0 holds the dues
- * whose highest bit that differs from `last` is bit i - 1, bucket 0 those that do not differ.
- * `last` only grows, and with it items move to lower buckets, each at most once a bit: all moves
- * are sequential copies and no entry is touched, as a binary heap with places in its entries would
- * at every level.
+ * due_queue.h: a monotone priority queue of (due, entry), a radix heap with digits of five bits:
+ * an item is in the bucket [level][digit], where level is the highest digit of its due that differs
+ * from `last`, and digit is what its due has there. `last` only grows, and with it items move to
+ * lower levels, each at most once a level: all moves are sequential copies and no entry is touched,
+ * as a binary heap with places in its entries would at every level.
  *
  * Items are never taken out or changed: whoever needs an earlier due adds a second item, and finds
  * out by the entry that one of them is stale.
@@ -23,12 +23,17 @@ struct due_bucket {
     uint32_t count, capacity;
 };
 
-#define DUE_BUCKETS 65
+#define DUE_DIGIT_BITS 5u
+#define DUE_DIGITS (1u << DUE_DIGIT_BITS)
+#define DUE_LEVELS 13u /* digits of 64 bits */
 
 struct due_queue {
-    uint64_t last; /* no due is below; biased: order of the signed times */
-    uint64_t used; /* bit i: bucket i + 1 has items */
-    struct due_bucket buckets[DUE_BUCKETS];
+    uint64_t last;             /* no due is below, but of items that came late; biased: order of the
+                                  signed times */
+    struct due_bucket first;   /* dues that do not differ from `last`, and those that came late */
+    uint32_t levels;           /* bit i: level i has items */
+    uint32_t used[DUE_LEVELS]; /* bit d: [level][d] has items */
+    struct due_bucket buckets[DUE_LEVELS][DUE_DIGITS];
 };
 
 void due_queue_free(struct due_queue *queue);

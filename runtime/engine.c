@@ -13,12 +13,16 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "schemas.h"
+#include "system_calls.h"
 
 #define TURN_BATCHES 8     /* of one task in a round: its state stays in the cache for that long */
 #define FEED_RECORDS 4096u /* a round and source */
 #define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
-#define NAP_US 2000
+#define NAP_MS 2
+#define WAIT_MS 20           /* a shared log wakes up when records come */
+#define POLL_EVERY_US 100000 /* also within a round, however long */
 
 volatile int engine_stop_requested;
 
@@ -29,7 +33,8 @@ static bool make_directory(struct pipe_engine *engine, const char *path)
     char copy[4096];
     size_t size = strlen(path);
     if (size == 0 || size >= sizeof copy - 16)
-        return engine_fail(engine, PIPE_EXIT_USAGE, "--embedded: '%.100s' is no usable path", path);
+        return engine_fail(engine, PIPE_EXIT_USAGE, "the directory '%.100s' is no usable path",
+                           path);
     memcpy(copy, path, size + 1);
     for (char *at = copy + 1; *at != '\0'; at++) {
         if (*at != '/')
@@ -54,23 +59,23 @@ static bool lock_directory(struct pipe_engine *engine)
     engine->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (engine->lock_fd < 0)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
-    if (flock(engine->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+    if (pipe_flock(engine->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK)
+            return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path,
+                               strerror(errno));
         ssize_t got = read(engine->lock_fd, owner, sizeof owner - 1);
         owner[got > 0 ? got : 0] = '\0';
         owner[strcspn(owner, "\n")] = '\0';
-        if (errno != EWOULDBLOCK && got < 0)
-            return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path,
-                               strerror(errno));
         return engine_fail(engine, PIPE_EXIT_DATA,
                            "%s is in use by another process%s%s; stop that first, or use another "
                            "directory",
                            engine->dir, owner[0] != '\0' ? ", pid " : "", owner);
     }
     int size = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
-    if (ftruncate(engine->lock_fd, 0) != 0 ||
-        pwrite(engine->lock_fd, owner, (size_t)size, 0) != size)
-        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be written: %s", path,
-                           strerror(errno));
+    if (pipe_ftruncate(engine->lock_fd, 0) != 0 ||
+        !pipe_pwrite_all(engine->lock_fd, owner, (size_t)size, 0))
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be written: %s%s", path,
+                           strerror(errno), errno == ENOSPC ? "; make room and start again" : "");
     return true;
 }
 
@@ -93,10 +98,10 @@ struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_r
     engine->plan = plan;
     engine->options = options;
     engine->lock_fd = -1;
-    engine->dir = options->embedded;
+    engine->dir = options->transport != NULL ? options->state : options->embedded;
     engine->started_us = engine->last_commit_us = engine->last_save_us = engine_monotonic_us();
     engine->last_report_us = engine->started_us;
-    engine->wall_ms = engine_wall_ms();
+    engine->wall_ms = engine->start_wall_ms = engine_wall_ms();
     return engine;
 }
 
@@ -111,7 +116,7 @@ static bool check_outputs_mode(struct pipe_engine *engine)
         !found || (stored.size == strlen(now) && memcmp(stored.data, now, stored.size) == 0);
     pipe_buf_free(&stored);
     if (!ok)
-        return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+        return engine_log_failed(engine);
     return same ||
            engine_fail(engine, PIPE_EXIT_STATE,
                        "the outputs of the run in %s were %s so far; run it %s --no-output, or "
@@ -154,8 +159,13 @@ bool engine_open_log(struct pipe_engine *engine)
         return false;
     if (!lock_directory(engine))
         return false;
-    engine->log = pipe_log_embedded_open(engine->dir, false, error, sizeof error);
-    return engine->log != NULL || engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
+    const struct pipe_transport *transport = engine->options->transport;
+    engine->log = transport != NULL
+                      ? transport->open(transport->context, engine->dir, error, sizeof error)
+                      : pipe_log_embedded_open(engine->dir, false, error, sizeof error);
+    return engine->log != NULL ||
+           engine_fail(engine, errno == EMEDIUMTYPE ? PIPE_EXIT_STATE : PIPE_EXIT_DATA, "%s",
+                       error);
 }
 
 bool engine_open(struct pipe_engine *engine)
@@ -168,19 +178,22 @@ bool engine_open(struct pipe_engine *engine)
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
     if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_check_outputs(engine) ||
-        !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
+        !engine_load_secrets(engine) || !engine_load_schema_ids(engine) ||
+        !engine_open_schemas(engine))
         return false;
     if (engine->plan->start != NULL)
         engine->plan->start();
+    classify_sources(engine);
     if (!engine_recover(engine) || !engine_open_outputs(engine))
         return false;
+    if (engine->log->grouped)
+        return true; /* in the group now; its tasks come by and by */
     if (engine->resumed)
         pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu",
                      engine->dir, (unsigned long long)engine->restored_entries,
                      (unsigned long long)engine->replayed);
     if (!engine_commit(engine)) /* identity, inputs, topics, the positions of new tasks */
         return false;
-    classify_sources(engine);
     engine->finished_before = engine->resumed && at_ends(engine);
     return true;
 }
@@ -243,11 +256,30 @@ bool engine_drained(const struct pipe_engine *engine)
         const struct engine_task *task = &engine->tasks[t];
         bool files =
             task->task.stage->source >= 0 && engine->sources[task->task.stage->source].files;
+        if (task->phase != ENGINE_RUNNING)
+            continue;
         if (files ? !task->ended
                   : task->position.offset < log->ops->end(log, task->topic, task->task.partition))
             return false;
     }
     return true;
+}
+
+/* Whether every partition that is ours has been read to its end, as a broker says. */
+static bool group_at_ends(const struct pipe_engine *engine)
+{
+    struct pipe_log *log = engine->log;
+    bool all = engine->was_assigned && engine->ready && !engine->waits;
+    for (uint32_t t = 0; all && t < engine->task_count; t++)
+        all = engine->tasks[t].phase != ENGINE_ASSIGNED;
+    bool asks = all; /* of all of them: the answers come later, and count for a second */
+    for (uint32_t t = 0; asks && t < engine->task_count; t++) {
+        const struct engine_task *task = &engine->tasks[t];
+        if (task->phase == ENGINE_RUNNING &&
+            !log->ops->at_end(log, task->topic, task->task.partition, task->position.offset))
+            all = false;
+    }
+    return all;
 }
 
 static bool is_finished(const struct pipe_engine *engine)
@@ -258,7 +290,8 @@ static bool is_finished(const struct pipe_engine *engine)
         if (engine->sources[i].feeder != NULL && !engine->sources[i].feeder_ended)
             return false;
     }
-    return engine_drained(engine) && !engine_has_pending(engine);
+    return engine_drained(engine) && !engine_has_pending(engine) &&
+           (!engine->log->grouped || group_at_ends(engine));
 }
 
 static uint64_t pending_bytes(const struct pipe_engine *engine)
@@ -266,40 +299,72 @@ static uint64_t pending_bytes(const struct pipe_engine *engine)
     return engine->log->pending_bytes + engine->output_bytes;
 }
 
-/* One round: feeds and runs everything once. */
-static bool run_round(struct pipe_engine *engine, bool *worked)
+/* The wall clock, but never further on than time has passed since the start: one that is put
+ * forward while the program runs must not make records late (`idle advance`, semantics.md §4). One
+ * that is put back only delays. */
+static int64_t append_ms(const struct pipe_engine *engine)
+{
+    int64_t wall_ms = engine_wall_ms();
+    int64_t most_ms = engine->start_wall_ms + (engine_monotonic_us() - engine->started_us) / 1000;
+    return wall_ms < most_ms ? wall_ms : most_ms;
+}
+
+static bool commit_is_due(const struct pipe_engine *engine, int64_t now_us)
+{
+    return now_us - engine->last_commit_us >= engine->options->commit_ms * 1000 ||
+           pending_bytes(engine) >= (uint64_t)engine->options->commit_bytes;
+}
+
+/* A turn of one task. */
+static bool run_turn(struct pipe_engine *engine, struct engine_task *task, bool *worked)
 {
     uint64_t limit = (uint64_t)engine->options->commit_bytes;
     uint32_t batch = engine->options->batch_records;
     unsigned turn = batch > 0 ? 1 : TURN_BATCHES;
-    engine->wall_ms = engine_wall_ms();
+    enum task_result result = TASK_WORKED;
+    for (unsigned i = 0; i < turn && result == TASK_WORKED; i++) {
+        if (pending_bytes(engine) >= limit && !engine_commit(engine))
+            return false;
+        if (task->phase != ENGINE_RUNNING) /* that commit was aborted */
+            return true;
+        result = task_run(task, batch > 0 ? batch : BATCH_RECORDS, INT64_MAX);
+        *worked = *worked || result == TASK_WORKED;
+    }
+    engine->waits = engine->waits || result == TASK_WAITS;
+    return result != TASK_FAILED;
+}
+
+/* Among others: a round of many tasks may take longer than they may wait. */
+static bool between_turns(struct pipe_engine *engine)
+{
+    if (!engine->log->grouped)
+        return true;
+    int64_t now_us = engine_monotonic_us();
+    if (commit_is_due(engine, now_us) && engine_has_pending(engine) && !engine_commit(engine))
+        return false;
+    return now_us - engine->last_poll_us < POLL_EVERY_US || group_poll(engine, 0);
+}
+
+/* One round: feeds and runs everything once. */
+static bool run_round(struct pipe_engine *engine, bool *worked)
+{
+    engine->waits = false;
+    engine->wall_ms = append_ms(engine);
     for (uint32_t i = 0; i < engine->plan->source_count; i++) {
         if (engine->sources[i].feeder != NULL && !feed(engine, &engine->sources[i], worked))
             return false;
     }
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        enum task_result result = TASK_WORKED;
-        for (unsigned i = 0; i < turn && result == TASK_WORKED; i++) {
-            if (pending_bytes(engine) >= limit && !engine_commit(engine))
-                return false;
-            result = task_run(&engine->tasks[t], batch > 0 ? batch : BATCH_RECORDS);
-            *worked = *worked || result == TASK_WORKED;
-        }
-        if (result == TASK_FAILED)
+        if (engine->tasks[t].phase == ENGINE_RUNNING &&
+            (!run_turn(engine, &engine->tasks[t], worked) || !between_turns(engine)))
             return false;
     }
     return !engine->failed;
 }
 
-static void nap(void)
-{
-    struct timespec time = {0, NAP_US * 1000};
-    nanosleep(&time, NULL); /* a signal ends it, which is wanted */
-}
-
 /* After a round: time of idle partitions, and a commit when it is due or nothing else can happen.
  */
-static bool after_round(struct pipe_engine *engine, bool worked)
+static bool after_round(struct pipe_engine *engine, bool *worked)
 {
     int64_t now_us = engine_monotonic_us();
     bool raised = false;
@@ -308,29 +373,74 @@ static bool after_round(struct pipe_engine *engine, bool worked)
         if (!watermark_idle(engine, now_us, &raised))
             return false;
     }
-    bool due = now_us - engine->last_commit_us >= engine->options->commit_ms * 1000 ||
-               pending_bytes(engine) >= (uint64_t)engine->options->commit_bytes;
-    bool hurry = !worked && !engine->trickles && !engine->endless;
-    if ((due || hurry) && engine_has_pending(engine))
-        return engine_commit(engine);
-    if (!worked && !is_finished(engine))
-        nap();
-    return true;
+    bool hurry = !*worked && !engine->trickles && !engine->endless && !engine->waits;
+    if ((!commit_is_due(engine, now_us) && !hurry) || !engine_has_pending(engine))
+        return true;
+    *worked = true;
+    return engine_commit(engine);
 }
 
-bool engine_run(struct pipe_engine *engine)
+void engine_enter(struct pipe_engine *engine)
 {
-    engine->last_commit_us = engine_monotonic_us();
-    while (!engine_stop_requested && !is_finished(engine)) {
-        bool worked = false;
-        if (!run_round(engine, &worked) || !after_round(engine, worked))
-            return false;
-        report_progress(engine, false);
-    }
+    engine_use_secrets(engine);
+    engine_count_rejects_in(engine);
+}
+
+bool engine_stops(const struct pipe_engine *engine)
+{
+    return engine_stop_requested || engine->stop;
+}
+
+enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms)
+{
+    bool worked = false, can_run = true;
+    engine_enter(engine);
+    if (engine_stops(engine) || is_finished(engine))
+        return ENGINE_FINISHED;
+    if (engine->log->grouped && !group_serve(engine, wait_ms, &can_run))
+        return ENGINE_FAILED;
+    if (can_run && (!run_round(engine, &worked) || !after_round(engine, &worked)))
+        return ENGINE_FAILED;
+    if (!worked && is_finished(engine))
+        return ENGINE_FINISHED;
+    return worked ? ENGINE_WORKED : ENGINE_IDLE;
+}
+
+bool engine_finish(struct pipe_engine *engine)
+{
+    engine_enter(engine);
     if (engine_has_pending(engine) && !engine_commit(engine))
         return false;
     report_progress(engine, true);
     return engine_save_state(engine) && engine_check_directory(engine) && counters_check(engine);
+}
+
+/* How long a round without work may be followed by none: not beyond the next commit. */
+static int64_t idle_ms(const struct pipe_engine *engine)
+{
+    if (!engine->log->grouped)
+        return NAP_MS;
+    int64_t left_us =
+        engine->last_commit_us + engine->options->commit_ms * 1000 - engine_monotonic_us();
+    if (!engine_has_pending(engine) || left_us > WAIT_MS * 1000)
+        return WAIT_MS;
+    return left_us > 1000 ? left_us / 1000 : 1;
+}
+
+bool engine_run(struct pipe_engine *engine)
+{
+    enum engine_state state;
+    engine->last_commit_us = engine_monotonic_us();
+    for (int64_t wait_ms = 0;; wait_ms = state == ENGINE_IDLE ? idle_ms(engine) : 0) {
+        if (wait_ms > 0 && !engine->log->grouped)
+            engine_sleep_us(wait_ms * 1000);
+        state = engine_step(engine, wait_ms);
+        if (state == ENGINE_FAILED)
+            return false;
+        if (state == ENGINE_FINISHED)
+            return engine_finish(engine);
+        report_progress(engine, false);
+    }
 }
 
 /* ---- Closing ---- */

@@ -5,6 +5,9 @@
  *   cli.c → engine_open (log, state, tasks, replay) → engine_run (read, commit, save) →
  * engine_report
  *
+ * Where the log is shared by a group of processes (log->grouped), tasks come and go while it runs:
+ * engine_group.c.
+ *
  * One thread runs all tasks in turn. A function that can fail returns bool; false means
  * engine->error holds one line and engine->exit_code the exit code (grammar.md). Callbacks of
  * generated code and operators (pipe_emit, …) return nothing: they set engine->failed, tested after
@@ -24,8 +27,10 @@
 enum { PIPE_EXIT_OK, PIPE_EXIT_DATA, PIPE_EXIT_USAGE, PIPE_EXIT_STATE, PIPE_EXIT_INTERNAL };
 
 /* ---- Crash points: only in debug builds, where PIPE_CRASH=name:n ends the program by SIGKILL when
- * the point is passed for the n-th time. ---- */
+ * the point is passed for the n-th time. A simulation sets the hook, which is called instead, and
+ * may leave by longjmp. ---- */
 #ifdef PIPE_DEBUG
+extern _Thread_local void (*pipe_crash_hook)(const char *name);
 void pipe_crash_point(const char *name);
 #define PIPE_CRASH_POINT(name) pipe_crash_point(name)
 #else
@@ -49,6 +54,42 @@ struct pipe_hooks {
     struct pipe_input *(*open_input)(void *context, const struct pipe_input_config *config);
 };
 
+/* ---- Where the log of a run is: NULL in the options: embedded, in the run directory. `dir` is
+ * that of the state. NULL: error. ---- */
+struct pipe_transport {
+    void *context;
+    struct pipe_log *(*open)(void *context, const char *dir, char *error, size_t error_bytes);
+};
+
+/* ---- Kafka, from the command line and the environment (options_kafka.c). Values may be secrets.
+ * ---- */
+#define KAFKA_TRANSACTION_MS 10000
+struct pipe_kafka_options {
+    struct pipe_kafka_property *properties; /* owned, with their strings */
+    uint32_t property_count;
+    const char *group, *instance; /* NULL: the default; that of the state directory */
+};
+/* --kafka KEY=VALUE. NULL: taken; else what is wrong, without the value. */
+const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text);
+/* Adds PIPE_KAFKA_… of the environment where the command line says nothing. */
+bool pipe_kafka_environment(struct pipe_kafka_options *options, char *error, size_t error_bytes);
+const char *pipe_kafka_value(const struct pipe_kafka_options *options, const char *name);
+/* For pipe_log_kafka_open; the caller frees config->properties (the array). */
+bool pipe_kafka_config(const struct pipe_plan *plan, const struct pipe_kafka_options *options,
+                       struct pipe_kafka_config *config, char *error, size_t error_bytes);
+void pipe_kafka_options_free(struct pipe_kafka_options *options);
+struct pipe_kafka_run {
+    const struct pipe_plan *plan;
+    const struct pipe_kafka_options *options;
+    struct pipe_transport transport;
+};
+/* `run` and what it points to live as long as the transport is used. */
+const struct pipe_transport *pipe_kafka_transport(struct pipe_kafka_run *run,
+                                                  const struct pipe_plan *plan,
+                                                  const struct pipe_kafka_options *options);
+
+#define PIPE_STATE_BYTES (512ull << 20) /* the default of --state-memory */
+
 /* ---- Options (options.c) ---- */
 enum pipe_progress { PIPE_PROGRESS_AUTO, PIPE_PROGRESS_NEVER, PIPE_PROGRESS_ALWAYS };
 struct pipe_path_option {
@@ -56,18 +97,26 @@ struct pipe_path_option {
 };
 struct pipe_run_options {
     const char *embedded; /* the directory; NULL: none */
+    const char *state;    /* with a transport: the directory of the state */
     struct pipe_path_option *paths;
     uint32_t path_count;
     bool traffic, until_end, no_output;
+    bool accept_gap; /* goes on behind records that retention has taken */
+    struct pipe_kafka_options kafka;
+    struct pipe_kafka_run kafka_run;
+    char *default_state;
     bool replace; /* files of sinks that are there when a directory begins may be overwritten */
     struct pipe_feeder_options feeder;
     bool has_count, has_rate, has_seed,
         has_start; /* given; else those of the run directory count */
     int64_t commit_ms, commit_bytes;
     uint32_t max_record_bytes;
+    uint64_t state_bytes;   /* memory for the states of all tasks; 0: PIPE_STATE_BYTES */
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
-    const char *schema_ids;         /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+    const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+    int64_t schema_wait_ms; /* for a schema that the registry does not know (yet) */
+    const struct pipe_transport *transport;
     const struct pipe_hooks *hooks; /* NULL but in tests */
 };
 struct pipe_inspect_options {
@@ -90,6 +139,9 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options);
 void pipe_options_free(struct pipe_run_options *options);
+/* options_check.c: whether a run with these can keep its promise, and by which transport. 0, or the
+ * exit code after a message. */
+int pipe_options_check_run(const struct pipe_plan *plan, struct pipe_run_options *options);
 /* The nearest of `count` names, or NULL if none is near. */
 const char *pipe_nearest(const char *word, const char *const *names, size_t count);
 bool pipe_parse_count(const char *text, int64_t least, int64_t most, int64_t *out);
@@ -103,6 +155,7 @@ struct pipe_store_position { /* of one task: what its state covers */
     int64_t watermark; /* W */
     int64_t kafka_time_ms;
     struct pipe_input_position input;
+    struct pipe_str schemas; /* schemas_save; of load: valid until the next call */
     const int64_t *markers; /* by upstream; of load: valid until the next call */
     uint32_t marker_count;
 };
@@ -111,6 +164,9 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
 void pipe_store_close(struct pipe_store *store);
 const char *pipe_store_error(const struct pipe_store *store);
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store);
+/* Of keys and values, all operators' too; another one can't be read. */
+#define PIPE_STATE_VERSION "2"
+const char *pipe_store_version(const struct pipe_store *store);
 /* What the state belongs to; "" in a new one. It is written by the first save. */
 const char *pipe_store_plan(const struct pipe_store *store);
 const char *pipe_store_incarnation(const struct pipe_store *store);
@@ -126,6 +182,13 @@ bool pipe_store_load_state(struct pipe_store *store, uint32_t stage, int32_t par
 void pipe_store_begin(struct pipe_store *store);
 void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t partition,
                            uint32_t index, const struct pipe_state_ops *ops, void *state);
+/* Before save_state, where memory is short: lets go of about `bytes` of it (state.h, spill). */
+void pipe_store_spill_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                            uint32_t index, const struct pipe_state_ops *ops, void *state,
+                            uint64_t bytes, bool traces);
+/* Reads what `spill` has written, as of the last save. */
+struct pipe_state_reader pipe_store_reader(struct pipe_store *store, uint32_t stage,
+                                           int32_t partition, uint32_t index);
 void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t partition,
                               const struct pipe_store_position *position);
 bool pipe_store_end(struct pipe_store *store);
@@ -148,10 +211,33 @@ struct engine_position {
  * enough for memory to come, few enough to stay in the first-level cache. A power of two. */
 #define ENGINE_AHEAD 8u
 
+/* Embedded, all tasks run from the start to the end. */
+enum engine_phase {
+    ENGINE_ABSENT,   /* another process has it, or none */
+    ENGINE_ASSIGNED, /* ours, not recovered yet */
+    ENGINE_RUNNING   /* the only ones that read, settle, commit and count */
+};
+
+/* What another process has committed of its partition: for the idle rule. */
+struct engine_remote {
+    int64_t watermark;
+    bool idle;
+    int64_t seen_us; /* monotonic; INT64_MIN: never */
+};
+
 struct engine_task {
     struct pipe_task task; /* first: pipe_task * ↔ engine_task * */
     uint32_t index;        /* in engine->tasks */
     struct engine_position position;
+    struct engine_position committed; /* of the last commit; state is saved as of it */
+    bool has_committed;
+    enum engine_phase phase;
+    bool held;             /* absent; what is in memory is as of `committed` */
+    int64_t held_since_us; /* monotonic */
+    uint32_t drops;        /* how often its memory was dropped: a replay that sees it change ends */
+    struct engine_remote remote;
+    uint64_t skipped;         /* records that retention took before they were read; committed */
+    bool idle;                /* at its end for long enough; committed for the others */
     bool dirty;               /* something happened since the last commit */
     bool ended;               /* a file at its end, whose +∞ is logged (or pending) */
     int64_t marked_watermark; /* W that the last markers told */
@@ -161,9 +247,12 @@ struct engine_task {
     const struct pipe_state_ops **ops; /* by index in stage->states */
     struct pipe_input *input;          /* of files */
     struct pipe_log_reader *reader;    /* of topics and exchanges */
+    struct pipe_log_reader *times;     /* of its time records; NULL: none in use */
+    uint64_t times_seq;                /* the one that comes next there */
     uint32_t topic;                    /* the topic it reads; of files unused */
     uint32_t time_topic;               /* of a source: its time records */
     struct pipe_str name;              /* topic or path */
+    struct task_schemas *schemas;      /* what schema ids it was given (schemas.h); NULL: none */
     const char *fault;                 /* of the record in hand */
     const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
     uint8_t *ahead_rows;               /* decoded before their turn, by index modulo ENGINE_AHEAD */
@@ -198,13 +287,14 @@ struct engine_source {
 struct engine_sink {
     const struct pipe_sink_def *def;
     bool is_topic;
+    bool by_record; /* partition that of the source's record, whatever the key: an internal topic */
     uint32_t topic, partitions;
     struct pipe_output *output; /* NULL with --no-output, and of topics */
     char *path;                 /* of the output; NULL: standard output */
     bool known;                 /* the log has a length of it: */
     int64_t committed_bytes;
-    struct pipe_buf frame; /* scratch: Avro single-object frame */
-    uint64_t rows;         /* by this process */
+    struct pipe_buf frame;         /* scratch: Avro single-object frame */
+    uint64_t rows, committed_rows; /* by this process */
 };
 
 struct engine_exchange {
@@ -223,7 +313,7 @@ struct engine_schema_id {
 
 struct engine_rejects { /* rejects by (rule, reason), of this process's life, from the commits */
     char *rule, *reason;
-    uint64_t count;
+    uint64_t count, committed;
 };
 
 struct pipe_engine {
@@ -240,19 +330,32 @@ struct pipe_engine {
     struct engine_exchange *exchanges;
     struct engine_schema_id *schema_ids;
     uint32_t schema_id_count;
+    struct engine_schemas *schemas; /* schemas.c */
     struct engine_rejects *rejects;
     uint32_t reject_count;
     bool rejects_dirty;
     struct pipe_buf scratch; /* of commits and exchange frames */
     struct pipe_str *secrets;
-    int64_t wall_ms;        /* append time of records written now; refreshed once a round */
-    int64_t last_commit_us; /* monotonic */
+    uint8_t secrets_digest[8]; /* of all of them; in every position */
+    int64_t wall_ms;           /* append time of records written now; refreshed once a round */
+    int64_t start_wall_ms;     /* as started_us */
+    int64_t last_commit_us;    /* monotonic */
     int64_t last_save_us;
     uint64_t commits_since_save, bytes_since_save, commits;
     uint64_t output_bytes;               /* to files and tables in the open commit */
     uint64_t source_records;             /* read by source tasks in this run, without replay */
     uint64_t replayed, restored_entries; /* at the start */
     uint64_t records_at_save;
+    uint64_t bytes_after_spill; /* of all states: what could not leave, or need not */
+    /* Of a log that is shared: */
+    bool joined, ready; /* in the group; appends are possible */
+    bool is_known;      /* the group has committed something, or its topics are empty */
+    bool was_assigned;  /* an assignment has come, though it may be empty */
+    bool waits;         /* in the last round a reader did not know yet whether there is more */
+    int64_t last_poll_us;
+    uint64_t aborts;      /* commits that did not happen, and partitions lost */
+    bool told_metadata;   /* that a position comes near its limit */
+    bool stop;            /* ends the run in order, as a signal does */
     bool resumed;         /* an earlier run of this directory had committed something */
     bool finished_before; /* all inputs were at their ends at the start */
     bool commit_unknown;  /* a commit failed: it may have happened or not */
@@ -283,11 +386,22 @@ struct pipe_engine *engine_new(const struct pipe_plan *plan,
 bool engine_open(struct pipe_engine *engine); /* lock, log, inputs, tasks, state, replay, outputs */
 bool engine_open_log(struct pipe_engine *engine); /* its first part: directory, lock, log */
 bool engine_run(struct pipe_engine *engine);
+/* One round of it: the group, one turn of every task, idle time, a commit if it is due. Does not
+ * sleep but in the log's poll, wait_ms at most. */
+enum engine_state { ENGINE_WORKED, ENGINE_IDLE, ENGINE_FINISHED, ENGINE_FAILED };
+enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms);
+bool engine_finish(struct pipe_engine *engine); /* after FINISHED: commits, saves, checks */
+/* Of this thread: secrets and rejects are those of `engine` from now on. */
+void engine_enter(struct pipe_engine *engine);
+bool engine_stops(const struct pipe_engine *engine); /* a signal, or engine->stop */
 void engine_close(struct pipe_engine *engine);
-extern volatile int engine_stop_requested; /* by SIGTERM, SIGINT */
+extern volatile int engine_stop_requested;             /* by SIGTERM, SIGINT */
+bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
+
+/* clock.c */
 int64_t engine_monotonic_us(void);
 int64_t engine_wall_ms(void);
-bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
+void engine_sleep_us(int64_t us);
 
 /* engine_setup.c: sources, sinks, exchanges and tasks from the plan; engine_inputs.c: files;
  * engine_outside.c: secrets, schema ids */
@@ -302,6 +416,7 @@ char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sin
 bool engine_find_inputs(struct pipe_engine *engine);
 bool engine_check_inputs(struct pipe_engine *engine);
 bool engine_load_secrets(struct pipe_engine *engine);
+void engine_use_secrets(const struct pipe_engine *engine); /* pipe_secret gives them */
 void engine_forget_secrets(struct pipe_engine *engine);
 bool engine_load_schema_ids(struct pipe_engine *engine);
 const char *engine_option_path(const struct pipe_engine *engine, const char *name);
@@ -309,23 +424,67 @@ void engine_free_parts(struct pipe_engine *engine);
 
 /* engine_recover.c */
 bool engine_recover(struct pipe_engine *engine);
+/* One task: from its committed position and its state to RUNNING, by replay. True also if the
+ * partition has gone meanwhile, to another process: see its phase. */
+bool engine_recover_task(struct pipe_engine *engine, struct engine_task *task);
+/* Where reading on needs what the log does not give yet: serves the group, sleeps, and gives up
+ * when *since_us (0 at first) is long ago. False: failed (a task that does not wait any longer
+ * without a message: see *expired), or the task has gone. */
+bool engine_wait_on(struct engine_task *task, int64_t *since_us, bool *expired);
+/* The records of a topic are gone before they were read: tells it and moves the task, or fails. */
+bool engine_skip_gap(struct engine_task *task, int64_t begin, int64_t committed);
+
+/* engine_group.c: tasks that come and go with their partitions. */
+bool group_join(struct pipe_engine *engine);
+/* Serves the group and acts on what it says. */
+bool group_poll(struct pipe_engine *engine, int64_t wait_ms);
+/* group_poll, then tasks that were assigned are recovered. *can_run false: not yet. */
+bool group_serve(struct pipe_engine *engine, int64_t wait_ms, bool *can_run);
+/* After a commit that did not happen: everything in memory is dropped, as at a restart. */
+void group_aborted(struct pipe_engine *engine);
+bool group_owns_all(const struct pipe_engine *engine);
+void engine_drop_task(struct engine_task *task); /* what it has in memory */
+/* engine_fail with the error of the log. */
+bool engine_log_failed(struct pipe_engine *engine);
 bool engine_check_plan(struct pipe_engine *engine); /* the log is new or of this plan */
 
+/* engine_memory.c: the budget of all states (--state-memory) */
+uint64_t engine_state_bytes(const struct pipe_engine *engine);
+/* So far beyond the budget that saving, which lets states spill, should not wait. */
+bool engine_memory_is_short(const struct pipe_engine *engine);
+/* Between begin and the first state of a save: makes states spill until the rest fits. */
+void engine_spill(struct pipe_engine *engine);
+/* In recovery: saves and spills a task alone, as of its position, while it takes more than its
+ * share. */
+bool engine_relieve(struct pipe_engine *engine, struct engine_task *task);
+struct pipe_state_spilled engine_spilled(const struct pipe_engine *engine);
+
 /* engine_commit.c */
+bool engine_may_save(const struct engine_task *task); /* all of its state is committed */
+/* Into the save that has begun, as of a position that the state is at. */
+void engine_save_task(struct pipe_engine *engine, const struct engine_task *task,
+                      const struct engine_position *at);
 bool engine_has_pending(const struct pipe_engine *engine);
 /* The run directory is still there, and still this run's. */
 bool engine_check_directory(struct pipe_engine *engine);
 bool engine_commit(struct pipe_engine *engine);
 bool engine_save_state(struct pipe_engine *engine);
+bool engine_save_if_due(struct pipe_engine *engine);
 void engine_rollback(struct pipe_engine *engine);
 void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task,
                         struct pipe_buf *to);
+/* Where the task is, for the log, without its value; its name is written to `name`. */
+struct pipe_log_position engine_task_position(const struct engine_task *task, char *name,
+                                              size_t name_bytes);
 /* Committed fields of a task as inspect and recovery need them; counters are added into `counters`
  * (plan->stream_count of them) unless NULL. */
 struct engine_committed {
     struct engine_position position;
     int64_t watermark, kafka_time_ms, raise_time_ms;
-    bool ended;
+    bool ended, idle;
+    uint64_t skipped;
+    bool has_secrets;
+    uint8_t secrets_digest[8];
 };
 bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
                         struct engine_committed *out, struct pipe_counters *counters);
@@ -336,9 +495,10 @@ void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t part
 void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
 
 /* task.c */
-enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED };
-/* Reads one batch, at most max_records. */
-enum task_result task_run(struct engine_task *task, uint32_t max_records);
+enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED, TASK_WAITS };
+/* Reads one batch, at most max_records, none at `before` or behind it. IDLE: there are none, and
+ * the position is behind the gaps that follow. WAITS: none yet. */
+enum task_result task_run(struct engine_task *task, uint32_t max_records, int64_t before);
 void task_settle(struct engine_task *task); /* before a commit: corrections, then markers */
 bool task_open_position(struct engine_task *task, const struct engine_position *at);
 void task_after(struct engine_task *task); /* advances the states that are due at the task's W */
@@ -351,9 +511,19 @@ struct time_record {
     int64_t offset;
     uint64_t seq;
     int64_t floor, kafka_time_ms;
+    struct pipe_str schema; /* a verdict on a schema id (schemas.h), of a record without a floor;
+                               else empty. Valid until the next one is read */
 };
-/* Time record number seq (from 1) of a source's partition. */
+/* Time record number seq (from 1) of a source's partition. One after the other, they are read once.
+ * False: failed, or the task has gone. */
 bool watermark_read_record(struct engine_task *task, uint64_t seq, struct time_record *out);
+/* In replay: what it says acts now. False: failed. */
+bool watermark_apply(struct engine_task *task, const struct time_record *record);
+/* Logs a verdict on a schema id, for the records from the task's position on. */
+bool watermark_log_schema(struct engine_task *task, struct pipe_str verdict);
+void watermark_close(struct engine_task *task); /* its reader of time records */
+/* Whether the partition has any time record. */
+bool watermark_has_records(struct engine_task *task, bool *any);
 
 /* exchange.c */
 uint32_t pipe_murmur2(const void *bytes, size_t size_bytes); /* Java's, as Kafka's partitioner */
@@ -361,6 +531,25 @@ int32_t pipe_key_partition(struct pipe_str key, uint32_t partitions);
 void exchange_send_markers(struct engine_task *task);
 /* One record of an exchange topic. */
 bool exchange_receive(struct engine_task *task, struct pipe_record *record);
+
+/* plan_topics.c: the topics of a plan, in the order in which a run asks for them. */
+enum pipe_topic_kind {
+    PIPE_TOPIC_SOURCE,   /* read; its producers are others */
+    PIPE_TOPIC_TIME,     /* pipec.<pipeline>.<source>.time */
+    PIPE_TOPIC_SINK,     /* of a sink that is a topic */
+    PIPE_TOPIC_ROWS,     /* pipec.<pipeline>.<sink>.rows, of one that is none: for its follower */
+    PIPE_TOPIC_EXCHANGE, /* pipec.<pipeline>.<stream>.exchange */
+};
+struct pipe_plan_topic {
+    enum pipe_topic_kind kind;
+    uint32_t index; /* in plan->sources, sinks or exchanges */
+    uint32_t partitions;
+    char name[512];
+};
+struct pipe_plan_topic *pipe_plan_topics(const struct pipe_plan *plan, uint32_t *count); /* free */
+/* One of them. */
+void pipe_plan_topic(const struct pipe_plan *plan, enum pipe_topic_kind kind, uint32_t index,
+                     struct pipe_plan_topic *out);
 
 /* counters.c */
 struct pipe_equation {
@@ -382,8 +571,8 @@ void counters_encode(const struct pipe_counters *counters, uint32_t count, struc
 bool counters_decode(const uint8_t **at, const uint8_t *end, struct pipe_counters *counters,
                      uint32_t count); /* adds */
 
-/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in,
- * which is NULL while nothing is to be counted (replay). */
+/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in (of
+ * this thread), which is NULL while nothing is to be counted (replay). */
 void engine_count_rejects_in(struct pipe_engine *engine);
 void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struct pipe_str reason,
                          uint64_t count);
@@ -391,8 +580,11 @@ void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struc
 /* engine_report.c */
 void report_progress(struct pipe_engine *engine, bool last);
 void report_final(struct pipe_engine *engine, FILE *to);
-void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals, bool drained,
-                     FILE *to);
+/* Of whom the counters are: of all tasks, with nothing on its way between them or something; of
+ * some tasks only. */
+enum report_scope { REPORT_DRAINED, REPORT_UNDER_WAY, REPORT_SHARE };
+void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals,
+                     enum report_scope scope, FILE *to);
 
 /* encode_record.c: the value of a record of `source` that holds `row`: framed, without line end. */
 void pipe_record_encode(const struct pipe_source_def *source, const void *row, struct pipe_buf *to);
@@ -405,5 +597,7 @@ int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
+int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv); /* topics.c */
+int pipe_contracts_main(const struct pipe_plan *plan, int argc, char **argv); /* contracts_push.c */
 
 #endif

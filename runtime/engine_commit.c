@@ -4,12 +4,14 @@
  *   settle, markers → files (flush, fdatasync) → one durable WriteBatch of the log → (now and then)
  * state
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "engine.h"
+#include "schemas.h"
 
-#define TASK_VERSION 1
+#define TASK_VERSION 2
 #define SAVE_EVERY_US 10000000
 #define SAVE_EVERY_BYTES (256ull << 20)
 #define SAVE_EVERY_RECORDS (256u << 10)
@@ -19,7 +21,7 @@ bool engine_has_pending(const struct pipe_engine *engine)
     if (engine->log->pending_bytes > 0 || engine->output_bytes > 0)
         return true;
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        if (engine->tasks[t].dirty)
+        if (engine->tasks[t].phase == ENGINE_RUNNING && engine->tasks[t].dirty)
             return true;
     }
     return false;
@@ -32,6 +34,20 @@ void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t part
 {
     (void)plan;
     snprintf(to, to_bytes, "task/%04u/%06d", stage, partition);
+}
+
+struct pipe_log_position engine_task_position(const struct engine_task *task, char *name,
+                                              size_t name_bytes)
+{
+    const struct pipe_engine *engine = task->task.engine;
+    int32_t source = task->task.stage->source;
+    bool files = source >= 0 && engine->sources[source].files;
+    engine_task_name(engine->plan, task->task.stage_index, task->task.partition, name, name_bytes);
+    return (struct pipe_log_position){
+        .name = name,
+        .at = {files ? UINT32_MAX : task->topic, task->task.partition},
+        .offset = task->position.offset,
+    };
 }
 
 void engine_encode_task(struct pipe_engine *engine, const struct engine_task *task,
@@ -47,7 +63,28 @@ void engine_encode_task(struct pipe_engine *engine, const struct engine_task *ta
     pipe_avro_put_long(to, task->task.kafka_time_ms);
     pipe_avro_put_long(to, task->raise_time_ms);
     pipe_avro_put_bool(to, task->ended);
+    pipe_avro_put_bool(to, task->idle);
+    pipe_avro_put_long(to, (int64_t)task->skipped);
+    pipe_avro_put_bytes(to,
+                        engine->plan->secret_count == 0
+                            ? pipe_str_of("", 0)
+                            : pipe_str_of(engine->secrets_digest, sizeof engine->secrets_digest));
     counters_encode(task->task.counters, engine->plan->stream_count, to);
+}
+
+/* What came with version 2. */
+static bool decode_shared(struct pipe_reader *reader, struct engine_committed *out)
+{
+    int64_t skipped;
+    struct pipe_str digest = {0};
+    if (!pipe_avro_bool(reader, &out->idle) || !pipe_avro_long(reader, &skipped) ||
+        !pipe_avro_bytes(reader, &digest))
+        return false;
+    out->skipped = (uint64_t)skipped;
+    out->has_secrets = digest.size == sizeof out->secrets_digest;
+    if (out->has_secrets)
+        memcpy(out->secrets_digest, digest.data, digest.size);
+    return skipped >= 0 && (out->has_secrets || digest.size == 0);
 }
 
 bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
@@ -57,12 +94,16 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
     struct pipe_str hint = {0};
     int64_t seq;
     pipe_reader_init(&reader, value.data, value.size, NULL);
-    if (value.size == 0 || *reader.at++ != TASK_VERSION)
+    *out = (struct engine_committed){0};
+    int version = value.size > 0 ? *reader.at++ : 0;
+    if (version != 1 && version != TASK_VERSION)
         return false;
     if (!pipe_avro_long(&reader, &out->position.offset) || !pipe_avro_long(&reader, &seq) ||
         !pipe_avro_bytes(&reader, &hint) || !pipe_avro_long(&reader, &out->watermark) ||
         !pipe_avro_long(&reader, &out->kafka_time_ms) ||
         !pipe_avro_long(&reader, &out->raise_time_ms) || !pipe_avro_bool(&reader, &out->ended))
+        return false;
+    if (version > 1 && !decode_shared(&reader, out))
         return false;
     if (out->position.offset < 0 || seq < 0 || hint.size > PIPE_INPUT_HINT_MAX)
         return false;
@@ -78,17 +119,13 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
 
 /* ---- The commit ---- */
 
-static bool log_failed(struct pipe_engine *engine)
-{
-    return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
-}
-
 static bool put(struct pipe_engine *engine, const char *kind, const char *name,
                 const struct pipe_buf *value)
 {
     char full[256];
     snprintf(full, sizeof full, "%s/%s", kind, name);
-    return engine->log->ops->put(engine->log, full, value->data, value->size) || log_failed(engine);
+    return engine->log->ops->put(engine->log, full, value->data, value->size) ||
+           engine_log_failed(engine);
 }
 
 static bool flush_outputs(struct pipe_engine *engine)
@@ -111,18 +148,39 @@ static bool flush_outputs(struct pipe_engine *engine)
     return true;
 }
 
+/* What a log keeps of a position is bounded. It grows slowly (counters), so one may be warned. */
+static bool check_metadata(struct pipe_engine *engine, const struct engine_task *task, size_t size)
+{
+    uint32_t most = engine->log->metadata_bytes;
+    if (size > most)
+        return engine_fail(
+            engine, PIPE_EXIT_DATA,
+            "stage %s, partition %d: its position and counters take %zu bytes, but the log keeps "
+            "at most %u; raise offset.metadata.max.bytes of the brokers, or split the pipeline",
+            task->task.stage->name, task->task.partition, size, most);
+    if (size > most / 4 * 3 && !engine->told_metadata) {
+        engine->told_metadata = true;
+        pipe_message(PIPE_WARNING, "a position is near to what the log can keep",
+                     "stage=%s partition=%d bytes=%zu most=%u", task->task.stage->name,
+                     task->task.partition, size, most);
+    }
+    return true;
+}
+
 static bool put_tasks(struct pipe_engine *engine)
 {
     for (uint32_t t = 0; t < engine->task_count; t++) {
         const struct engine_task *task = &engine->tasks[t];
         char name[64];
-        if (!task->dirty)
+        if (task->phase != ENGINE_RUNNING || !task->dirty)
             continue;
         engine_encode_task(engine, task, &engine->scratch);
-        engine_task_name(engine->plan, task->task.stage_index, task->task.partition, name,
-                         sizeof name);
-        if (!engine->log->ops->put(engine->log, name, engine->scratch.data, engine->scratch.size))
-            return log_failed(engine);
+        if (!check_metadata(engine, task, engine->scratch.size))
+            return false;
+        struct pipe_log_position position = engine_task_position(task, name, sizeof name);
+        position.value = pipe_str_of(engine->scratch.data, engine->scratch.size);
+        if (!engine->log->ops->put_position(engine->log, &position))
+            return engine_log_failed(engine);
     }
     return true;
 }
@@ -160,14 +218,23 @@ static bool put_rejects(struct pipe_engine *engine)
     }
     return engine->log->ops->put(engine->log, "rejects", engine->scratch.data,
                                  engine->scratch.size) ||
-           log_failed(engine);
+           engine_log_failed(engine);
 }
 
 static void committed(struct pipe_engine *engine)
 {
-    for (uint32_t t = 0; t < engine->task_count; t++)
-        engine->tasks[t].dirty = false;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        struct engine_task *task = &engine->tasks[t];
+        if (task->phase != ENGINE_RUNNING || !task->dirty)
+            continue;
+        task->dirty = false;
+        task->has_committed = true;
+        task->committed = task->position;
+    }
+    for (uint32_t i = 0; i < engine->reject_count; i++)
+        engine->rejects[i].committed = engine->rejects[i].count;
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        engine->sinks[i].committed_rows = engine->sinks[i].rows;
         if (engine->sinks[i].output != NULL)
             engine->sinks[i].output->committed_bytes = engine->sinks[i].output->length_bytes;
     }
@@ -185,14 +252,19 @@ static bool save_is_due(const struct pipe_engine *engine)
     return engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
            engine->bytes_since_save >= SAVE_EVERY_BYTES ||
            engine->source_records + engine->replayed - engine->records_at_save >=
-               SAVE_EVERY_RECORDS; /* replayed ones too: else one that often dies never saves */
+               SAVE_EVERY_RECORDS || /* replayed ones too: else one that often dies never saves */
+           engine_memory_is_short(engine);
 }
 
-static bool is_there(const struct pipe_engine *engine, const char *name, struct stat *about)
+static bool is_there(struct pipe_engine *engine, const char *name, struct stat *about)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/%s", engine->dir, name);
-    return stat(path, about) == 0;
+    if (stat(path, about) == 0)
+        return true;
+    if (errno != ENOENT && errno != ENOTDIR)
+        engine_fail(engine, PIPE_EXIT_DATA, "%s can't be examined: %s", path, strerror(errno));
+    return false;
 }
 
 /* Files that are open outlive their names: without this a run whose directory was removed would end
@@ -200,9 +272,12 @@ static bool is_there(const struct pipe_engine *engine, const char *name, struct 
 bool engine_check_directory(struct pipe_engine *engine)
 {
     struct stat ours, there, about;
-    bool same = fstat(engine->lock_fd, &ours) == 0 && is_there(engine, "lock", &there) &&
-                ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
-                is_there(engine, "log/CURRENT", &about) &&
+    if (fstat(engine->lock_fd, &ours) != 0)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s/lock can't be examined: %s", engine->dir,
+                           strerror(errno));
+    bool same = is_there(engine, "lock", &there) && ours.st_ino == there.st_ino &&
+                ours.st_dev == there.st_dev &&
+                (engine->log->grouped || is_there(engine, "log/CURRENT", &about)) &&
                 is_there(engine, "state/CURRENT", &about);
     return same ||
            engine_fail(engine, PIPE_EXIT_DATA,
@@ -211,12 +286,36 @@ bool engine_check_directory(struct pipe_engine *engine)
                        engine->dir);
 }
 
+/* What became of the commit. */
+static bool take_outcome(struct pipe_engine *engine, enum pipe_log_outcome outcome)
+{
+    switch (outcome) {
+    case PIPE_LOG_COMMITTED:
+        PIPE_CRASH_POINT("after_commit");
+        committed(engine);
+        return engine_save_if_due(engine);
+    case PIPE_LOG_ABORTED:
+        pipe_message(PIPE_WARNING, "a commit did not happen: going back to the last one",
+                     "reason=\"%s\"", engine->log->error);
+        group_aborted(engine);
+        return true;
+    case PIPE_LOG_FENCED:
+        return engine_fail(engine, PIPE_EXIT_OK, "%s", engine->log->error);
+    case PIPE_LOG_BROKEN:
+        break;
+    }
+    engine->commit_unknown = true;
+    return engine_log_failed(engine);
+}
+
 bool engine_commit(struct pipe_engine *engine)
 {
     if (!engine_check_directory(engine))
         return false;
-    for (uint32_t t = 0; t < engine->task_count; t++)
-        task_settle(&engine->tasks[t]);
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (engine->tasks[t].phase == ENGINE_RUNNING)
+            task_settle(&engine->tasks[t]);
+    }
     if (engine->failed)
         return false;
     counters_gauges(engine);
@@ -235,37 +334,51 @@ bool engine_commit(struct pipe_engine *engine)
     if (hooks != NULL && hooks->refuse_commit(hooks->context))
         return engine_fail(engine, PIPE_EXIT_DATA, "the commit was refused");
     PIPE_CRASH_POINT("before_commit");
-    if (!engine->log->ops->commit(engine->log)) {
-        engine->commit_unknown = true;
-        return log_failed(engine);
-    }
-    PIPE_CRASH_POINT("after_commit");
-    committed(engine);
+    return take_outcome(engine, engine->log->ops->commit(engine->log));
+}
+
+bool engine_save_if_due(struct pipe_engine *engine)
+{
     return !save_is_due(engine) || engine_save_state(engine);
+}
+
+/* As of what is committed: a task that is not dirty may be behind gaps, where no position is. */
+bool engine_may_save(const struct engine_task *task)
+{
+    return task->phase == ENGINE_RUNNING && task->has_committed && !task->dirty;
+}
+
+void engine_save_task(struct pipe_engine *engine, const struct engine_task *task,
+                      const struct engine_position *at)
+{
+    struct pipe_store_position position = {
+        .offset = at->offset,
+        .seq = at->seq,
+        .watermark = task->task.watermark,
+        .kafka_time_ms = task->task.kafka_time_ms,
+        .input = at->input,
+        .schemas = schemas_save(task),
+        .markers = task->markers,
+        .marker_count = task->marker_count,
+    };
+    for (uint32_t i = 0; i < task->task.stage->state_count; i++)
+        pipe_store_save_state(engine->store, task->task.stage_index, task->task.partition, i,
+                              task->ops[i], task->task.states[i]);
+    pipe_store_save_position(engine->store, task->task.stage_index, task->task.partition,
+                             &position);
 }
 
 bool engine_save_state(struct pipe_engine *engine)
 {
-    if (engine->commits_since_save == 0)
+    if (engine->commits_since_save == 0 &&
+        engine->source_records + engine->replayed == engine->records_at_save)
         return true;
     PIPE_CRASH_POINT("before_state");
     pipe_store_begin(engine->store);
+    engine_spill(engine);
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        struct engine_task *task = &engine->tasks[t];
-        struct pipe_store_position position = {
-            .offset = task->position.offset,
-            .seq = task->position.seq,
-            .watermark = task->task.watermark,
-            .kafka_time_ms = task->task.kafka_time_ms,
-            .input = task->position.input,
-            .markers = task->markers,
-            .marker_count = task->marker_count,
-        };
-        for (uint32_t i = 0; i < task->task.stage->state_count; i++)
-            pipe_store_save_state(engine->store, task->task.stage_index, task->task.partition, i,
-                                  task->ops[i], task->task.states[i]);
-        pipe_store_save_position(engine->store, task->task.stage_index, task->task.partition,
-                                 &position);
+        if (engine_may_save(&engine->tasks[t]))
+            engine_save_task(engine, &engine->tasks[t], &engine->tasks[t].committed);
     }
     if (!pipe_store_end(engine->store))
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
@@ -325,7 +438,7 @@ void engine_rollback(struct pipe_engine *engine)
         engine->tasks[t].reader = NULL;
     }
     engine->log->ops->abort(engine->log);
-    if (engine->commit_unknown && !probe_commit(engine)) {
+    if (engine->commit_unknown && !engine->log->grouped && !probe_commit(engine)) {
         pipe_message(PIPE_WARNING,
                      "files may show rows that were not committed until the next start", NULL);
         return;

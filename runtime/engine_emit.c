@@ -27,14 +27,15 @@ static void emit_to_topic(struct engine_task *task, struct engine_sink *sink,
     int32_t partition = placed ? record->partition : task->task.partition;
     if (sink->def->source_key)
         key = placed ? record->key : pipe_str_of(NULL, 0);
-    if (key.data != NULL && !sink->def->source_key)
+    if (key.data != NULL && !sink->def->source_key && !sink->by_record)
         partition = pipe_key_partition(key, sink->partitions);
     else
         partition = (int32_t)((uint32_t)partition % sink->partitions);
-    if (sink->def->format == PIPE_FORMAT_AVRO && value.data != NULL) /* a tombstone stays one */
+    if (sink->def->format == PIPE_FORMAT_AVRO && value.data != NULL &&
+        !sink->by_record) /* a tombstone stays one */
         value = frame_avro(sink, value);
     if (!engine->log->ops->append(engine->log, sink->topic, partition, engine->wall_ms, key, value))
-        engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+        engine_log_failed(engine);
 }
 
 void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record *record,
@@ -57,8 +58,9 @@ void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record 
     }
 }
 
-/* pipe_reject_fill knows no task: the engine that counts is the one that runs now. */
-static struct pipe_engine *counting;
+/* pipe_reject_fill knows no task: the engine that counts is the one that runs now in this thread.
+ */
+static _Thread_local struct pipe_engine *counting;
 
 void engine_count_rejects_in(struct pipe_engine *engine)
 {
@@ -87,5 +89,5 @@ void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struc
     engine->rejects =
         pipe_realloc(engine->rejects, (engine->reject_count + 1) * sizeof *engine->rejects);
     engine->rejects[engine->reject_count++] =
-        (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), count};
+        (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), count, 0};
 }

@@ -64,6 +64,8 @@ static bool find_files(struct pipe_engine *engine, struct engine_source *source,
 {
     glob_t found = {0};
     int result = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
+    if (result == GLOB_NOSPACE)
+        pipe_out_of_memory();
     if (result == GLOB_NOMATCH || (result == 0 && found.gl_pathc == 0))
         engine_fail(
             engine, missing_code(engine, source),
@@ -72,7 +74,7 @@ static bool find_files(struct pipe_engine *engine, struct engine_source *source,
             source->def->name, pattern, source->def->name);
     else if (result != 0)
         engine_fail(engine, PIPE_EXIT_DATA, "source %s: '%s' can't be searched: %s",
-                    source->def->name, pattern, errno != 0 ? strerror(errno) : "out of memory");
+                    source->def->name, pattern, strerror(errno));
     if (engine->failed) {
         globfree(&found);
         return false;
@@ -135,7 +137,7 @@ static bool committed_files(struct pipe_engine *engine, struct engine_source *so
         ok = stat_file(engine, source, i);
     }
     pipe_buf_free(&value);
-    return ok || engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+    return ok || engine_log_failed(engine);
 }
 
 static bool find_input(struct pipe_engine *engine, struct engine_source *source)
@@ -290,5 +292,5 @@ bool engine_check_inputs(struct pipe_engine *engine)
         }
     }
     pipe_buf_free(&value);
-    return ok || engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
+    return ok || engine_log_failed(engine);
 }

@@ -1,10 +1,9 @@
 /*
- * engine_messages.c: what the program says on stderr, clocks, and crash points.
+ * engine_messages.c: what the program says on stderr, and crash points.
  */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -33,20 +32,6 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
             fields);
 }
 
-int64_t engine_monotonic_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-int64_t engine_wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, ...)
 {
     if (!engine->failed) {
@@ -60,12 +45,24 @@ bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, 
     return false;
 }
 
+bool engine_log_failed(struct pipe_engine *engine)
+{
+    return engine_fail(engine, engine->log->fenced ? PIPE_EXIT_OK : PIPE_EXIT_DATA, "%s",
+                       engine->log->error);
+}
+
 #ifdef PIPE_DEBUG
+_Thread_local void (*pipe_crash_hook)(const char *name);
+
 void pipe_crash_point(const char *name)
 {
     static const char *wanted;
     static size_t name_bytes;
     static unsigned long left;
+    if (pipe_crash_hook != NULL) {
+        pipe_crash_hook(name);
+        return;
+    }
     if (wanted == NULL) {
         wanted = getenv("PIPE_CRASH");
         wanted = wanted != NULL ? wanted : "";

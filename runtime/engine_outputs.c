@@ -44,6 +44,7 @@ char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sin
 struct place {
     char *real; /* without links and dots, also if the file is not there; free */
     bool there;
+    int cause; /* errno, if nobody can tell whether it is there */
     struct stat about;
 };
 
@@ -70,6 +71,7 @@ static struct place find_place(const char *path)
 {
     struct place place = {.real = real_path(path)};
     place.there = stat(path, &place.about) == 0;
+    place.cause = place.there || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
     return place;
 }
 
@@ -116,6 +118,9 @@ static bool check_source(struct pipe_engine *engine, const struct engine_sink *s
         input = find_place(source->paths[i]);
         bool same = same_place(place, &input);
         free(input.real);
+        if (input.cause != 0)
+            return engine_fail(engine, PIPE_EXIT_DATA, "source %s: %s can't be examined: %s",
+                               source->def->name, source->paths[i], strerror(input.cause));
         if (same)
             return engine_fail(engine, PIPE_EXIT_DATA,
                                "sink %s would overwrite %s, which source %s reads (as %s); give "
@@ -155,6 +160,9 @@ static bool is_file_sink(const struct pipe_engine *engine, const struct engine_s
 static bool check_place(struct pipe_engine *engine, const struct engine_sink *sink,
                         const struct place *place)
 {
+    if (place->cause != 0)
+        return engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s can't be examined: %s",
+                           sink->def->name, sink->path, strerror(place->cause));
     for (uint32_t i = 0; i < engine->plan->source_count; i++) {
         if (!check_source(engine, sink, place, &engine->sources[i]))
             return false;
@@ -185,7 +193,7 @@ static bool read_committed(struct pipe_engine *engine, struct engine_sink *sink,
     snprintf(name, sizeof name, "output/%s", sink->def->name);
     bool ok = engine->log->ops->get(engine->log, name, &value, &sink->known);
     if (!ok)
-        engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+        engine_log_failed(engine);
     pipe_reader_init(&reader, value.data, value.size, NULL);
     if (ok && sink->known &&
         (!pipe_avro_long(&reader, &sink->committed_bytes) || sink->committed_bytes < 0))
@@ -308,7 +316,7 @@ static bool claim_output(struct pipe_engine *engine, const struct engine_sink *s
     pipe_avro_put_bytes(&engine->scratch, pipe_str_of(sink->path, strlen(sink->path)));
     *claimed = true;
     return engine->log->ops->put(engine->log, name, engine->scratch.data, engine->scratch.size) ||
-           engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+           engine_log_failed(engine);
 }
 
 static bool open_output(struct pipe_engine *engine, struct engine_sink *sink, bool *claimed)
@@ -337,6 +345,6 @@ bool engine_open_outputs(struct pipe_engine *engine)
         if (!sink->is_topic && !engine->options->no_output && !open_output(engine, sink, &claimed))
             return false;
     }
-    return !claimed || engine->log->ops->commit(engine->log) ||
-           engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
+    return !claimed || engine->log->ops->commit(engine->log) == PIPE_LOG_COMMITTED ||
+           engine_log_failed(engine);
 }

@@ -163,17 +163,20 @@ static void print_streams(const struct pipe_plan *plan, const struct pipe_counte
     fputc('\n', to);
 }
 
-void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals, bool drained,
-                     FILE *to)
+void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals,
+                     enum report_scope scope, FILE *to)
 {
     uint32_t count;
     char left[32], right[32];
-    struct pipe_equation *equations = counters_equations(plan, totals, drained, &count);
+    struct pipe_equation *equations =
+        counters_equations(plan, totals, scope == REPORT_DRAINED, &count);
     print_streams(plan, totals, to);
     print_units(plan, totals, to);
     fprintf(to, "\n  conservation\n");
     for (uint32_t i = 0; i < count; i++) {
         const struct pipe_equation *e = &equations[i];
+        if (scope == REPORT_SHARE && e->at_most) /* others have shipped or received, too */
+            continue;
         const char *sign = e->at_most ? "<=" : "=";
         fprintf(to, "  %-9s  %s: %s %s %s  (%s %s %s)\n", counters_equal(e) ? "equal" : "NOT EQUAL",
                 e->stream, e->left_text, sign, e->right_text, pipe_u64_grouped(left, e->left), sign,
@@ -195,7 +198,10 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
     char text[32];
     if (engine->reject_count == 0)
         return;
-    fprintf(to, "\n  rejects%s\n", engine->resumed ? " of all runs" : "");
+    fprintf(to, "\n  rejects%s\n",
+            engine->log->grouped ? " of this run"
+            : engine->resumed    ? " of all runs"
+                                 : "");
     for (uint32_t i = 0; i < engine->reject_count; i++)
         fprintf(to, "  %12s  %s  %s\n", pipe_u64_grouped(text, engine->rejects[i].count),
                 engine->rejects[i].rule, engine->rejects[i].reason);
@@ -208,13 +214,47 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
             engine->options->no_output ? " (--no-output: discarded)" : "");
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         const struct engine_sink *sink = &engine->sinks[i];
-        const char *place = sink->is_topic         ? sink->def->target
+        const char *place = sink->is_topic         ? engine->log->topics[sink->topic].name
                             : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
         fprintf(to, "  %12s  %s  %s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
                 sink->is_topic ? "topic " : "", place);
     }
+}
+
+/* Which tasks of the group are here, and what they have never seen. */
+static void print_shares(const struct pipe_engine *engine, FILE *to)
+{
+    uint32_t here = 0;
+    uint64_t skipped = 0;
+    char text[32];
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (engine->tasks[t].phase != ENGINE_RUNNING)
+            continue;
+        here++;
+        skipped += engine->tasks[t].skipped;
+    }
+    fprintf(to, "  rows of all runs of the partitions that this process had at the end: %u of %u\n",
+            here, engine->task_count);
+    if (skipped > 0)
+        fprintf(to, "  never read, since retention was faster: %s records at most\n",
+                pipe_u64_grouped(text, skipped));
+    if (engine->aborts > 0)
+        fprintf(to, "  %s commits of this run were aborted, and made again\n",
+                pipe_u64_grouped(text, engine->aborts));
+}
+
+/* Ids and windows that memory did not hold. */
+static void print_spilled(const struct pipe_engine *engine, FILE *to)
+{
+    struct pipe_state_spilled spilled = engine_spilled(engine);
+    char entries[32], reads[32];
+    if (spilled.entries + spilled.reads > 0)
+        fprintf(
+            to,
+            "\n  beyond --state-memory: %s ids and windows on disk alone, looked for %s times\n",
+            pipe_u64_grouped(entries, spilled.entries), pipe_u64_grouped(reads, spilled.reads));
 }
 
 void report_final(struct pipe_engine *engine, FILE *to)
@@ -227,11 +267,18 @@ void report_final(struct pipe_engine *engine, FILE *to)
     counters_total(engine, totals);
     fprintf(to, "\n%s, plan %s%s%s\n\n", plan->name, plan->hash,
             engine->temporary ? "" : ", directory ", engine->temporary ? "" : engine->dir);
-    if (engine->resumed)
+    if (engine->log->grouped)
+        print_shares(engine, to);
+    else if (engine->resumed)
         fprintf(to, "  rows of all runs in this directory\n");
-    report_counters(plan, totals, engine_drained(engine), to);
+    report_counters(plan, totals,
+                    !group_owns_all(engine)  ? REPORT_SHARE
+                    : engine_drained(engine) ? REPORT_DRAINED
+                                             : REPORT_UNDER_WAY,
+                    to);
     print_rejects(engine, to);
     print_sinks(engine, to);
+    print_spilled(engine, to);
     if (engine->finished_before)
         fprintf(to, "\n  nothing to do: this run had read all of its input before\n");
     fprintf(to,

@@ -4,19 +4,18 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "schemas.h"
 
 #define ARENA_RECORDS 16u /* what one record's values may take, in times of --max-record */
-
-static bool log_failed(struct pipe_engine *engine)
-{
-    return engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
-}
 
 static bool make_topic(struct pipe_engine *engine, const char *name, uint32_t partitions,
                        uint32_t *topic)
 {
-    return engine->log->ops->topic(engine->log, name, partitions, topic) ||
-           engine_fail(engine, PIPE_EXIT_STATE, "%s", engine->log->error);
+    if (engine->log->ops->topic(engine->log, name, partitions, topic))
+        return true;
+    if (engine->log->grouped) /* others made it, or nobody has */
+        return engine_log_failed(engine);
+    return engine_fail(engine, PIPE_EXIT_STATE, "%s", engine->log->error);
 }
 
 /* ---- Traffic ---- */
@@ -73,7 +72,7 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
     char name[128];
     bool found;
     snprintf(name, sizeof name, "feeder/%s", engine->plan->traffics[source->traffic].name);
-    bool ok = engine->log->ops->get(engine->log, name, &value, &found) || log_failed(engine);
+    bool ok = engine->log->ops->get(engine->log, name, &value, &found) || engine_log_failed(engine);
     if (ok && found) {
         pipe_reader_init(&reader, value.data, value.size, NULL);
         if (!pipe_avro_long(&reader, &fed) || !pipe_avro_long(&reader, &count) ||
@@ -136,17 +135,53 @@ static bool open_feeders(struct pipe_engine *engine)
 static bool make_source_topics(struct pipe_engine *engine)
 {
     const struct pipe_plan *plan = engine->plan;
-    char name[512];
     for (uint32_t i = 0; i < plan->source_count; i++) {
         struct engine_source *source = &engine->sources[i];
+        struct pipe_plan_topic time;
         if (!source->files &&
             !make_topic(engine, source->def->target, source->partitions, &source->topic))
             return false;
-        snprintf(name, sizeof name, "pipec.%s.%s.time", plan->name, source->def->name);
-        if (!make_topic(engine, name, source->partitions, &source->time_topic))
+        pipe_plan_topic(plan, PIPE_TOPIC_TIME, i, &time);
+        if (!make_topic(engine, time.name, source->partitions, &source->time_topic))
             return false;
     }
     return true;
+}
+
+/* What no transaction of a shared log can hold. */
+static bool check_grouped(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->source_count; i++) {
+        if (engine->sources[i].files)
+            return engine_fail(engine, PIPE_EXIT_USAGE,
+                               "source %s reads files, which have no place in Kafka's commits: run "
+                               "it with --embedded",
+                               engine->sources[i].def->name);
+    }
+    for (uint32_t i = 0; i < engine->plan->sink_count && !engine->options->no_output; i++) {
+        const struct pipe_sink_def *sink = &engine->plan->sinks[i];
+        if (sink->kind == PIPE_SINK_FILE || sink->kind == PIPE_SINK_STDOUT ||
+            engine_option_path(engine, sink->name) != NULL)
+            return engine_fail(engine, PIPE_EXIT_USAGE,
+                               "sink %s writes a file, which has no place in Kafka's commits: run "
+                               "it with --embedded, or give the sink a topic",
+                               sink->name);
+    }
+    return !engine->options->traffic ||
+           engine_fail(engine, PIPE_EXIT_USAGE,
+                       "--traffic writes to embedded topics, not to Kafka's: run it with "
+                       "--embedded");
+}
+
+/* A process of a group has a share of the rows, and no table is part of its commits: they go to a
+ * topic, for a follower (semantics.md §6). */
+static bool make_rows_topic(struct pipe_engine *engine, struct engine_sink *sink, uint32_t index)
+{
+    struct pipe_plan_topic rows;
+    pipe_plan_topic(engine->plan, PIPE_TOPIC_ROWS, index, &rows);
+    sink->is_topic = sink->by_record = true;
+    sink->partitions = rows.partitions;
+    return make_topic(engine, rows.name, rows.partitions, &sink->topic);
 }
 
 static bool make_sinks(struct pipe_engine *engine)
@@ -159,8 +194,9 @@ static bool make_sinks(struct pipe_engine *engine)
         sink->partitions = sink->def->partitions > 0 ? sink->def->partitions : 1;
         if (sink->is_topic && engine_option_path(engine, sink->def->name) != NULL)
             sink->is_topic = false; /* --path: JSON lines instead of the topic */
-        if (sink->is_topic &&
-            !make_topic(engine, sink->def->target, sink->partitions, &sink->topic))
+        if (sink->is_topic ? !make_topic(engine, sink->def->target, sink->partitions, &sink->topic)
+                           : engine->log->grouped && !engine->options->no_output &&
+                                 !make_rows_topic(engine, sink, i))
             return false;
     }
     return true;
@@ -178,20 +214,36 @@ static int32_t stream_named(const struct pipe_plan *plan, const char *name)
 static bool make_exchanges(struct pipe_engine *engine)
 {
     const struct pipe_plan *plan = engine->plan;
-    char name[512];
     engine->exchanges = pipe_calloc(plan->exchange_count + 1, sizeof *engine->exchanges);
     for (uint32_t i = 0; i < plan->exchange_count; i++) {
         struct engine_exchange *exchange = &engine->exchanges[i];
         exchange->def = &plan->exchanges[i];
         exchange->stream = stream_named(plan, exchange->def->name);
-        snprintf(name, sizeof name, "pipec.%s.%s.exchange", plan->name, exchange->def->name);
-        if (!make_topic(engine, name, exchange->def->partitions, &exchange->topic))
+        struct pipe_plan_topic topic;
+        pipe_plan_topic(plan, PIPE_TOPIC_EXCHANGE, i, &topic);
+        if (!make_topic(engine, topic.name, topic.partitions, &exchange->topic))
             return false;
     }
     return true;
 }
 
 /* ---- Tasks ---- */
+
+static struct pipe_hash_key hash_key_of(const struct pipe_engine *engine)
+{
+    return engine->store != NULL ? pipe_store_hash_key(engine->store) : (struct pipe_hash_key){0};
+}
+
+/* What leaves memory goes to the store, where there is one. */
+static void attach(struct engine_task *task, uint32_t state)
+{
+    struct pipe_store *store = task->task.engine->store;
+    if (store == NULL || task->ops[state]->attach == NULL)
+        return;
+    struct pipe_state_reader reader =
+        pipe_store_reader(store, task->task.stage_index, task->task.partition, state);
+    task->ops[state]->attach(task->task.states[state], &reader);
+}
 
 static void make_states(struct engine_task *task, struct pipe_hash_key hash_key)
 {
@@ -202,6 +254,7 @@ static void make_states(struct engine_task *task, struct pipe_hash_key hash_key)
     for (uint32_t i = 0; i < stage->state_count; i++) {
         task->ops[i] = pipe_state_ops_of(stage->states[i].kind);
         task->task.states[i] = task->ops[i]->create(&stage->states[i], &hash_key);
+        attach(task, i);
         if (stage->states[i].phase == PIPE_PHASE_MERGE &&
             stage->states[i].exchange == (uint32_t)stage->exchange)
             task->merge_state = (int32_t)i;
@@ -223,6 +276,8 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
     task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;
     task->at_end_since_us = -1;
     task->last_raise_us = INT64_MIN / 2;
+    task->phase = log->grouped ? ENGINE_ABSENT : ENGINE_RUNNING;
+    task->remote = (struct engine_remote){PIPE_TIME_MIN, false, INT64_MIN};
     task->task.engine = engine;
     task->task.counters = pipe_calloc(engine->plan->stream_count + 1, sizeof *task->task.counters);
     pipe_arena_init(&task->task.arena,
@@ -241,8 +296,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
         const char *name = log->topics[task->topic].name;
         task->name = pipe_str_of(name, strlen(name));
     }
-    make_states(task, engine->store != NULL ? pipe_store_hash_key(engine->store)
-                                            : (struct pipe_hash_key){0});
+    make_states(task, hash_key_of(engine));
 }
 
 static void make_tasks(struct pipe_engine *engine)
@@ -298,18 +352,62 @@ static void connect(struct pipe_engine *engine)
     }
 }
 
+/* The position in a partition is that of one task. */
+static bool check_readers(struct pipe_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        for (uint32_t o = 0; o < t; o++) {
+            const struct engine_task *task = &engine->tasks[t], *other = &engine->tasks[o];
+            if (task->topic == other->topic && task->task.partition == other->task.partition)
+                return engine_fail(engine, PIPE_EXIT_USAGE,
+                                   "sources %s and %s read the same topic, %s, which Kafka keeps "
+                                   "one position of: make them one source, or run with --embedded",
+                                   other->task.stage->name, task->task.stage->name,
+                                   task->name.data);
+        }
+    }
+    return true;
+}
+
 bool engine_setup(struct pipe_engine *engine)
 {
     engine->sources = pipe_calloc(engine->plan->source_count + 1, sizeof *engine->sources);
     for (uint32_t i = 0; i < engine->plan->source_count; i++)
         engine->sources[i].def = &engine->plan->sources[i];
-    if (!engine_find_inputs(engine) || !engine_check_inputs(engine) ||
-        !make_source_topics(engine) || !make_sinks(engine) || !make_exchanges(engine) ||
-        !open_feeders(engine))
+    if (!engine_find_inputs(engine) || (engine->log->grouped && !check_grouped(engine)) ||
+        !engine_check_inputs(engine) || !make_source_topics(engine) || !make_sinks(engine) ||
+        !make_exchanges(engine) || !open_feeders(engine))
         return false;
     make_tasks(engine);
     connect(engine);
-    return true;
+    return !engine->log->grouped || check_readers(engine);
+}
+
+void engine_drop_task(struct engine_task *task)
+{
+    struct pipe_engine *engine = task->task.engine;
+    const struct pipe_stage_def *stage = task->task.stage;
+    const struct pipe_hash_key hash_key = hash_key_of(engine);
+    for (uint32_t i = 0; i < stage->state_count; i++) {
+        task->ops[i]->destroy(task->task.states[i]);
+        task->task.states[i] = task->ops[i]->create(&stage->states[i], &hash_key);
+        attach(task, i);
+    }
+    if (task->reader != NULL)
+        engine->log->ops->reader_close(task->reader);
+    task->reader = NULL;
+    watermark_close(task);
+    schemas_forget(task);
+    for (uint32_t i = 0; i < task->marker_count; i++)
+        task->markers[i] = PIPE_TIME_MIN;
+    memset(task->task.counters, 0, engine->plan->stream_count * sizeof *task->task.counters);
+    task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
+    task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;
+    task->position = task->committed = (struct engine_position){0};
+    task->has_committed = task->held = task->idle = task->dirty = task->ended = false;
+    task->at_end_since_us = -1;
+    task->skipped = 0;
+    task->drops++;
 }
 
 /* ---- The end ---- */
@@ -322,6 +420,8 @@ static void free_task(struct engine_task *task)
         task->input->ops->close(task->input);
     if (task->reader != NULL)
         task->task.engine->log->ops->reader_close(task->reader);
+    watermark_close(task);
+    schemas_forget(task);
     pipe_arena_free(&task->task.arena);
     free(task->ahead_rows);
     pipe_buf_free(&task->task.key);
@@ -370,4 +470,5 @@ void engine_free_parts(struct pipe_engine *engine)
     free(engine->schema_ids);
     free(engine->rejects);
     pipe_buf_free(&engine->scratch);
+    engine_close_schemas(engine);
 }

@@ -55,7 +55,7 @@ static void send(struct engine_task *from, struct engine_exchange *exchange, int
     from->dirty = true;
     if (!log->ops->append(log, exchange->topic, partition, engine->wall_ms, key,
                           pipe_str_of(frame->data, frame->size)))
-        engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
+        engine_log_failed(engine);
 }
 
 static void count_shipped(struct pipe_task *task, const struct engine_exchange *exchange)

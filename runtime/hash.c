@@ -100,22 +100,6 @@ void pipe_hmac_sha256(const void *key, size_t key_bytes, const void *bytes, size
         crypto_failed("hmac_sha256");
 }
 
-void pipe_random_bytes(void *to, size_t size_bytes)
-{
-    uint8_t *at = to;
-    while (size_bytes > 0) {
-        ssize_t got = getrandom(at, size_bytes, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            perror("getrandom");
-            _exit(4);
-        }
-        at += got;
-        size_bytes -= (size_t)got;
-    }
-}
-
 int64_t pipe_fn_hash64(struct pipe_str s)
 {
     return (int64_t)XXH64(s.data, s.size, 0);

@@ -209,7 +209,8 @@ static bool commit_batch(struct injection *in)
     pipe_buf_add_byte(&position, POSITION_VERSION);
     pipe_avro_put_long(&position, in->number);
     pipe_avro_put_long(&position, (int64_t)in->hash);
-    bool ok = log->ops->put(log, in->name, position.data, position.size) && log->ops->commit(log);
+    bool ok = log->ops->put(log, in->name, position.data, position.size) &&
+              log->ops->commit(log) == PIPE_LOG_COMMITTED;
     pipe_buf_free(&position);
     if (!ok)
         return engine_fail(in->engine, PIPE_EXIT_DATA, "%s", log->error);

@@ -110,6 +110,16 @@ static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
     return true;
 }
 
+#define AHEAD_BYTES 1024 /* about three records */
+
+/* Only a line of each record is touched here, in steps that the hardware does not foresee: asks for
+ * what lies as far behind these bytes as it takes to come. */
+static inline void fetch_behind(const uint8_t *begin, const uint8_t *end)
+{
+    for (; begin < end; begin += 64)
+        __builtin_prefetch(begin + AHEAD_BYTES);
+}
+
 /* A sound envelope, found and opened at once. False: nothing was taken, avro_take tells why. */
 static bool avro_take_envelope(struct avro *avro, uint32_t index)
 {
@@ -121,6 +131,7 @@ static bool avro_take_envelope(struct avro *avro, uint32_t index)
     if (!read_envelope(&reader, &avro->records[index]) ||
         !pipe_container_took(container, reader.at))
         return false;
+    fetch_behind(begin, reader.at);
     avro_add(avro, index, (size_t)(reader.at - begin));
     return true;
 }

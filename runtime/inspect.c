@@ -1,6 +1,7 @@
 /*
  * inspect.c: `NAME inspect DIR`: what a run directory holds, read only.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -103,9 +104,11 @@ static bool add_task(void *context, const char *name, struct pipe_str value)
     return !in->damaged;
 }
 
-/* What an operator makes of its entries: how many ids, sessions, windows it holds. */
+/* What an operator makes of its entries: how many ids, sessions, windows it holds, and how many of
+ * them a run does not keep in memory. */
 static bool count_held(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
-                       const struct pipe_state_def *def, uint64_t *held)
+                       const struct pipe_state_def *def, uint64_t *held,
+                       struct pipe_state_spilled *spilled)
 {
     const struct pipe_state_ops *ops = pipe_state_ops_of(def->kind);
     struct pipe_hash_key hash_key = pipe_store_hash_key(store);
@@ -113,6 +116,9 @@ static bool count_held(struct pipe_store *store, uint32_t stage, int32_t partiti
     uint64_t entries;
     bool ok = pipe_store_load_state(store, stage, partition, index, ops, state, &entries);
     *held = ok ? ops->entry_count(state) : 0;
+    *spilled = (struct pipe_state_spilled){0};
+    if (ok && ops->spilled != NULL)
+        ops->spilled(state, spilled);
     ops->destroy(state);
     return ok;
 }
@@ -136,14 +142,15 @@ static bool print_one_state(const struct inspection *in, struct pipe_store *stor
     static const char *const phases[] = {"", ", partial", ", merge"};
     const struct pipe_state_def *def = &in->plan->stages[stage].states[index];
     struct pipe_store_usage usage;
+    struct pipe_state_spilled spilled;
     uint64_t held;
     char kind[40];
     if (!pipe_store_usage(store, stage, partition, index, &usage) ||
-        !count_held(store, stage, partition, index, def, &held))
+        !count_held(store, stage, partition, index, def, &held, &spilled))
         return false;
     snprintf(kind, sizeof kind, "%s%s", kinds[def->kind], phases[def->phase]);
-    printf("%-24s %-18s %9d %12" PRIu64 " %-8s %14" PRIu64 "\n", def->name, kind, partition, held,
-           held_unit(def, held), usage.bytes);
+    printf("%-24s %-18s %9d %12" PRIu64 " %-8s %12" PRIu64 " %14" PRIu64 "\n", def->name, kind,
+           partition, held, held_unit(def, held), spilled.entries, usage.bytes);
     return true;
 }
 
@@ -151,7 +158,8 @@ static bool print_states(struct inspection *in, struct pipe_store *store)
 {
     struct pipe_store_position position;
     bool found;
-    printf("%-24s %-18s %9s %12s %-8s %14s\n", "state", "kind", "partition", "held", "", "bytes");
+    printf("%-24s %-18s %9s %12s %-8s %12s %14s\n", "state", "kind", "partition", "held", "",
+           "spilled", "bytes");
     for (uint32_t s = 0; s < in->plan->stage_count; s++) {
         for (int32_t p = 0;; p++) {
             if (!pipe_store_load_position(store, s, p, &position, &found))
@@ -186,14 +194,19 @@ static bool print_state(struct inspection *in)
         fprintf(stderr, "%s inspect: %s\n", in->plan->name, error);
         return false;
     }
-    bool ok = print_states(in, store);
-    if (!ok)
+    bool known = strcmp(pipe_store_version(store), PIPE_STATE_VERSION) == 0;
+    bool ok = known && print_states(in, store);
+    if (!known)
+        fprintf(stderr, "%s inspect: the state in %s is of format %s, this program reads %s\n",
+                in->plan->name, in->options->dir, pipe_store_version(store), PIPE_STATE_VERSION);
+    else if (!ok)
         fprintf(stderr, "%s inspect: %s\n", in->plan->name, pipe_store_error(store));
     pipe_store_close(store);
     in->totals = pipe_calloc(in->plan->stream_count + 1, sizeof *in->totals);
-    if (ok && in->log->ops->list(in->log, "task/", add_task, in)) {
+    ok = ok && in->log->ops->list(in->log, "task/", add_task, in);
+    if (ok) {
         printf("\nheld as of the last save; committed counters:\n\n");
-        report_counters(in->plan, in->totals, false, stdout);
+        report_counters(in->plan, in->totals, REPORT_UNDER_WAY, stdout);
     }
     free(in->totals);
     return ok;
@@ -249,8 +262,9 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
     enum pipe_log_state state = PIPE_LOG_END;
     struct pipe_log_reader *reader =
         in->log->ops->reader(in->log, topic, partition, in->options->from, &constant);
-    while (*left > 0 && (state = in->log->ops->read(reader, *left < 1024 ? (uint32_t)*left : 1024,
-                                                    &records, &count)) == PIPE_LOG_RECORDS) {
+    while (*left > 0 &&
+           (state = pipe_log_read_on(in->log, reader, *left < 1024 ? (uint32_t)*left : 1024,
+                                     &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             print_record(&line, &records[i]);
         *left -= count;
@@ -280,11 +294,8 @@ static bool dump(struct inspection *in)
         for (uint32_t p = 0; p < topic->partitions; p++) {
             if (in->options->partition >= 0 && in->options->partition != p)
                 continue;
-            if (!dump_partition(in, t, (int32_t)p, &left)) {
-                fflush(stdout);
-                fprintf(stderr, "%s inspect: %s\n", in->plan->name, log->error);
+            if (!dump_partition(in, t, (int32_t)p, &left))
                 return false;
-            }
         }
         return true;
     }
@@ -324,8 +335,9 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
         return code < 0 ? PIPE_EXIT_OK : code;
     in.log = pipe_log_embedded_open(options.dir, true, error, sizeof error);
     if (in.log == NULL) {
+        bool foreign = errno == EMEDIUMTYPE;
         fprintf(stderr, "%s inspect: %s\n", plan->name, error);
-        return PIPE_EXIT_DATA;
+        return foreign ? PIPE_EXIT_STATE : PIPE_EXIT_DATA;
     }
     bool ok = compare_plan(&in);
     if (ok && strcmp(options.what, "topics") == 0)
@@ -339,6 +351,8 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
     if (in.damaged)
         fprintf(stderr, "%s inspect: the metadata of a task is malformed, or of another plan\n",
                 plan->name);
+    else if (!ok && in.log->error[0] != '\0')
+        fprintf(stderr, "%s inspect: %s\n", plan->name, in.log->error);
     in.log->ops->close(in.log);
-    return ok && fflush(stdout) == 0 ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+    return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
 }

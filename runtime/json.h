@@ -53,24 +53,38 @@ static inline uint64_t pipe_json_escapes_in(uint64_t word)
     return hits & ~word & highs; /* the borrow may give a false hit above a true one: never alone */
 }
 
+/* The same of 16 bytes. */
+static inline bool pipe_json_escapes_in_16(const void *at)
+{
+    typedef uint8_t bytes __attribute__((vector_size(16)));
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    bytes text;
+    memcpy(&text, at, sizeof text);
+    pair hits = (pair)((text < 0x20) | (text == '"') | (text == '\\'));
+    return (hits[0] | hits[1]) != 0;
+}
+
 static inline void pipe_json_string(struct pipe_buf *buf, struct pipe_str value)
 {
     uint8_t *to = pipe_buf_reserve(buf, value.size + 2);
     size_t i = 0;
     *to++ = '"';
-    if (PIPE_LIKELY(value.size >= 8)) {
-        uint64_t word;
-        for (; value.size - i > 8; i += 8) {
-            memcpy(&word, value.data + i, 8);
-            if (PIPE_UNLIKELY(pipe_json_escapes_in(word)))
+    if (value.size >= 16) { /* the last part may overlap the one before */
+        for (size_t last = value.size - 16;; i = i + 16 < last ? i + 16 : last) {
+            if (PIPE_UNLIKELY(pipe_json_escapes_in_16(value.data + i)))
                 return pipe_json_string_slow(buf, value, i);
-            memcpy(to + i, &word, 8);
+            memcpy(to + i, value.data + i, 16);
+            if (i == last)
+                break;
         }
-        memcpy(&word, value.data + value.size - 8,
-               8); /* the last word may overlap the one before */
-        if (PIPE_UNLIKELY(pipe_json_escapes_in(word)))
-            return pipe_json_string_slow(buf, value, i);
-        memcpy(to + value.size - 8, &word, 8);
+    } else if (value.size >= 8) {
+        uint64_t first, last;
+        memcpy(&first, value.data, 8);
+        memcpy(&last, value.data + value.size - 8, 8);
+        if (PIPE_UNLIKELY(pipe_json_escapes_in(first) || pipe_json_escapes_in(last)))
+            return pipe_json_string_slow(buf, value, 0);
+        memcpy(to, &first, 8);
+        memcpy(to + value.size - 8, &last, 8);
     } else {
         for (; i < value.size; i++) {
             uint8_t c = (uint8_t)value.data[i];

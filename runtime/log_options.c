@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "rocksdb_shim.h"
+#include "write_count.h"
 
 /* Few big files, merged 32 at a time at most: below 2 GB nothing is ever written again. */
 static void tune_compaction(rocksdb_options_t *options)
@@ -38,6 +39,7 @@ rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool 
     rocksdb_options_set_wal_recovery_mode(options, 0);
     rocksdb_options_set_block_based_table_factory(options, table);
     tune_compaction(options);
+    write_count_options(options);
     return options;
 }
 
@@ -55,6 +57,18 @@ rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache)
 
 const char log_damaged[] =
     "; the log is damaged: restore the directory from a copy, or start over in a new one";
+
+const char *log_cause(char *cause)
+{
+    if (cause == NULL)
+        return "unknown cause";
+    size_t size = strlen(cause);
+    while (size > 0 && cause[size - 1] == '\n')
+        cause[--size] = '\0';
+    for (char *end = cause; (end = strchr(end, '\n')) != NULL;)
+        *end = ' ';
+    return cause;
+}
 
 static bool says(const char *cause, const char *words)
 {

@@ -11,6 +11,8 @@ rocksdb_block_based_table_options_t *log_table_options(rocksdb_cache_t **cache);
 /* direct: flushes bypass the page cache; not every file system can. */
 rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool create,
                                bool direct);
+/* The text of an error of RocksDB in one line, in place; NULL: unknown. */
+const char *log_cause(char *cause);
 /* What to do about an error of RocksDB, as the end of its line: "; …", or "" where nothing general
  * can be said. `damaged`: what to do if what is on the disk is. */
 const char *log_advice(const char *cause, const char *damaged);

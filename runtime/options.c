@@ -10,9 +10,13 @@
 #include "reconcile.h"
 
 #define COMMIT_MS_MAX 3600000
+#define SCHEMA_WAIT_MS 30000
+#define SCHEMA_WAIT_MOST_MS 86400000
 #define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
 #define TRAFFIC_COUNT 100000
 #define RECORD_BYTES_MIN 16
+#define STATE_BYTES_MIN (1 << 10)
+#define STATE_BYTES_MAX (1ll << 40)
 #define BATCH_RECORDS_MAX 65536
 #define RECORD_BYTES_MAX (64 << 20)
 
@@ -153,12 +157,20 @@ static int unknown_option(const struct pipe_plan *plan, const char *command, con
     return PIPE_EXIT_USAGE;
 }
 
+static const char *take_kafka(void *options, const char *value)
+{
+    return pipe_kafka_take(&((struct pipe_run_options *)options)->kafka, value);
+}
+
 static int bad_value(const struct pipe_plan *plan, const char *command,
                      const struct option_row *row, const char *value, const char *wrong)
 {
     if (value == NULL)
         fprintf(stderr, "%s %s: %s needs a value: %s %s\n", plan->name, command, row->name,
                 row->name, row->argument);
+    else if (row->take == take_kafka) /* it may be a secret */
+        fprintf(stderr, "%s %s: %s %.*s: %s\n", plan->name, command, row->name,
+                (int)strcspn(value, "="), value, wrong);
     else
         fprintf(stderr, "%s %s: %s '%s': %s\n", plan->name, command, row->name, value, wrong);
     return PIPE_EXIT_USAGE;
@@ -199,6 +211,31 @@ static const char *take_embedded(void *options, const char *value)
 {
     ((struct pipe_run_options *)options)->embedded = value;
     return value[0] != '\0' ? NULL : "expected a directory";
+}
+
+static const char *take_state(void *options, const char *value)
+{
+    ((struct pipe_run_options *)options)->state = value;
+    return value[0] != '\0' ? NULL : "expected a directory";
+}
+
+static const char *take_instance(void *options, const char *value)
+{
+    ((struct pipe_run_options *)options)->kafka.instance = value;
+    return value[0] != '\0' ? NULL : "expected a name";
+}
+
+static const char *take_group(void *options, const char *value)
+{
+    ((struct pipe_run_options *)options)->kafka.group = value;
+    return value[0] != '\0' ? NULL : "expected the name of a group";
+}
+
+static const char *take_accept_gap(void *options, const char *value)
+{
+    (void)value;
+    ((struct pipe_run_options *)options)->accept_gap = true;
+    return NULL;
 }
 
 static const char *take_path(void *context, const char *value)
@@ -316,6 +353,16 @@ static const char *take_max_record(void *context, const char *value)
     return NULL;
 }
 
+static const char *take_state_memory(void *context, const char *value)
+{
+    struct pipe_run_options *options = context;
+    int64_t size;
+    if (!parse_size(value, &size) || size < STATE_BYTES_MIN || size > STATE_BYTES_MAX)
+        return "expected a size from 1KiB to 1024GiB, for example 512MiB";
+    options->state_bytes = (uint64_t)size;
+    return NULL;
+}
+
 static const char *take_progress(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
@@ -335,9 +382,25 @@ static const char *take_schema_ids(void *options, const char *value)
     return NULL;
 }
 
+static const char *take_schema_wait(void *options, const char *value)
+{
+    int64_t *wait_ms = &((struct pipe_run_options *)options)->schema_wait_ms;
+    return pipe_parse_duration_ms(value, wait_ms) && *wait_ms <= SCHEMA_WAIT_MOST_MS
+               ? NULL
+               : "expected a duration up to 1d, for example 30s";
+}
+
 static const struct option_row run_rows[] = {
     {"--embedded", "DIR", "keep topics, tables and state in DIR; run it again to go on",
      take_embedded},
+    {"--kafka", "KEY=VALUE", "a property of librdkafka, for example bootstrap.servers=host:9092",
+     take_kafka},
+    {"--state", "DIR", "with Kafka: keep the state there (NAME.state)", take_state},
+    {"--instance", "NAME", "with Kafka: of this process (made once, kept with the state)",
+     take_instance},
+    {"--group", "NAME", "with Kafka: share the topics as this group (pipec.NAME)", take_group},
+    {"--accept-gap", no_value, "with Kafka: go on behind records that retention has deleted",
+     take_accept_gap},
     {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
      take_path},
     {"--replace", no_value, "overwrite files of sinks that are there when a new DIR begins",
@@ -356,9 +419,15 @@ static const struct option_row run_rows[] = {
     {"--commit-interval", "D", "commit every D, for example 500ms", take_commit},
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", take_max_record},
+    {"--state-memory", "SIZE",
+     "ids and windows beyond this leave memory for the disk (512MiB), at the cost of speed",
+     take_state_memory},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
     {"--schema-ids", "FILE", "lines `ID CONTRACT VERSION` for values that name a schema id",
      take_schema_ids},
+    {"--schema-wait", "D",
+     "wait so long for a schema id that the registry does not know (30s), then reject",
+     take_schema_wait},
 };
 #define RUN_ROWS (sizeof run_rows / sizeof run_rows[0])
 
@@ -371,7 +440,14 @@ static const char run_intro[] =
     "every record. Data goes to the sinks, messages to standard error. A file that is there when "
     "its run\n"
     "begins is not overwritten without --replace.\n"
-    "Exit: 0 done or stopped, 1 bad data, configuration or disk, 2 usage, 3 state of another plan, "
+    "With --kafka bootstrap.servers=… or PIPE_KAFKA_BOOTSTRAP, and without --embedded, topics are "
+    "those of\n"
+    "Kafka, and several processes of one --group share their partitions. PIPE_KAFKA_SASL_PASSWORD "
+    "is\n"
+    "sasl.password, and so on; PIPE_KAFKA_…_FILE and --kafka KEY=@FILE take the value from a "
+    "file.\n"
+    "Exit: 0 done or stopped (also by a newer instance of the same name), 1 bad data, "
+    "configuration or disk, 2 usage, 3 state of another plan, "
     "secret,\n"
     "input or output, 4 internal error.\n";
 
@@ -409,64 +485,6 @@ static int check_paths(const struct pipe_plan *plan, const char *command,
     return 0;
 }
 
-/* Whether a run without a directory can keep its promise: files in, at least once out. */
-static int check_directory(const struct pipe_plan *plan, const struct pipe_run_options *options)
-{
-    const char *why = NULL, *name = "";
-    if (options->embedded != NULL)
-        return 0;
-    for (uint32_t i = 0; i < plan->source_count; i++) {
-        if (plan->sources[i].is_kafka)
-            why = "source", name = plan->sources[i].name;
-    }
-    for (uint32_t i = 0; why == NULL && i < plan->sink_count; i++) {
-        const struct pipe_sink_def *sink = &plan->sinks[i];
-        if (sink->kind != PIPE_SINK_FILE && sink->kind != PIPE_SINK_STDOUT)
-            why = "sink", name = sink->name;
-        else if (sink->exactly_once)
-            why = "`exactly once` sink", name = sink->name;
-    }
-    if (why == NULL)
-        return 0;
-    fprintf(stderr,
-            "%s run: %s %s needs a directory: give --embedded DIR. Other transports (Kafka, "
-            "ClickHouse, "
-            "Iceberg) are not in this build; with --embedded every topic and table lives in DIR\n",
-            plan->name, why, name);
-    return PIPE_EXIT_USAGE;
-}
-
-static int check_inputs(const struct pipe_plan *plan, const struct pipe_run_options *options)
-{
-    for (uint32_t i = 0; i < plan->source_count; i++) {
-        const char *path = plan->sources[i].is_kafka ? NULL : plan->sources[i].target;
-        for (uint32_t p = 0; p < options->path_count; p++) {
-            if (strcmp(options->paths[p].name, plan->sources[i].name) == 0)
-                path = options->paths[p].path;
-        }
-        if (path == NULL || strcmp(path, "-") != 0)
-            continue;
-        for (uint32_t s = 0; s < plan->sink_count; s++) {
-            if (!plan->sinks[s].exactly_once)
-                continue;
-            fprintf(stderr,
-                    "%s run: source %s is standard input, which can't be read again after a "
-                    "failure, but "
-                    "sink %s promises `exactly once`; give a file with --path %s=FILE\n",
-                    plan->name, plan->sources[i].name, plan->sinks[s].name, plan->sources[i].name);
-            return PIPE_EXIT_USAGE;
-        }
-    }
-    bool dependent =
-        options->has_count || options->has_rate || options->has_seed || options->has_start;
-    if (dependent && !options->traffic) {
-        fprintf(stderr, "%s run: --count, --rate, --seed and --start are about --traffic; add it\n",
-                plan->name);
-        return PIPE_EXIT_USAGE;
-    }
-    return 0;
-}
-
 int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options)
 {
@@ -475,6 +493,8 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
         .commit_ms = plan->commit_ms > 0 ? plan->commit_ms : 100,
         .commit_bytes = plan->commit_bytes > 0 ? plan->commit_bytes : 16 << 20,
         .max_record_bytes = 1 << 20,
+        .schema_wait_ms = SCHEMA_WAIT_MS,
+        .state_bytes = PIPE_STATE_BYTES,
     };
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -494,8 +514,7 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
     if (!options->has_start)
         options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
     int code = check_paths(plan, "run", options);
-    code = code != 0 ? code : check_directory(plan, options);
-    return code != 0 ? code : check_inputs(plan, options);
+    return code != 0 ? code : pipe_options_check_run(plan, options);
 }
 
 void pipe_options_free(struct pipe_run_options *options)
@@ -503,6 +522,8 @@ void pipe_options_free(struct pipe_run_options *options)
     for (uint32_t i = 0; i < options->path_count; i++)
         free((char *)options->paths[i].name);
     free(options->paths);
+    pipe_kafka_options_free(&options->kafka);
+    free(options->default_state);
 }
 
 /* ---- traffic ---- */
@@ -610,6 +631,8 @@ static const struct option_row reconcile_rows[] = {
     {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", take_path},
     {"--max-record", "SIZE", "as given to the run", take_max_record},
     {"--schema-ids", "FILE", "as given to the run", take_schema_ids},
+    {"--state-memory", "SIZE", "ids and windows beyond this go to temporary files (128MiB)",
+     take_state_memory},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
 };
 #define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])

@@ -5,6 +5,7 @@
  */
 #include "output.h"
 #include "avro_container.h"
+#include "system_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +201,7 @@ static bool file_flush(struct pipe_output *output)
         return false;
     if (!write_ready(file))
         return false;
-    if (!file->is_stdout && !output->config.unsynced && fdatasync(file->fd) != 0)
+    if (!file->is_stdout && !output->config.unsynced && pipe_fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
     forget_rows(file);
     return true;
@@ -212,7 +213,7 @@ static void file_rollback(struct pipe_output *output)
     forget_rows(file);
     if (file->is_stdout)
         return;
-    if (ftruncate(file->fd, output->committed_bytes) != 0 ||
+    if (pipe_ftruncate(file->fd, output->committed_bytes) != 0 ||
         lseek(file->fd, output->committed_bytes, SEEK_SET) < 0)
         return;
     output->length_bytes = output->committed_bytes;
@@ -234,18 +235,20 @@ static void file_close(struct pipe_output *output)
 static const struct pipe_output_ops file_ops = {file_append, file_flush, file_rollback, file_close};
 
 /* What `path` names in its directory must outlive a power cut together with the commit that counts
- * on it. */
-static void sync_directory_of(const char *path)
+ * on it. A directory that may not be read, or of a file system that syncs none, stays as it is. */
+static bool sync_directory_of(const char *path)
 {
     char *copy = strdup(path);
     if (copy == NULL)
         pipe_out_of_memory();
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
+    bool ok = fd < 0 ? errno == EACCES : pipe_fsync(fd) == 0 || errno == EINVAL;
+    int cause = errno;
+    if (fd >= 0)
         close(fd);
-    }
     free(copy);
+    errno = cause;
+    return ok;
 }
 
 /* Makes the directories above `path`. */
@@ -260,7 +263,7 @@ static bool make_parents(const char *path)
         bool made = mkdir(copy, 0777) == 0;
         ok = made || errno == EEXIST;
         if (made)
-            sync_directory_of(copy);
+            ok = sync_directory_of(copy);
         *slash = '/';
     }
     int cause = errno;
@@ -294,13 +297,12 @@ static bool open_file(struct file_output *file)
                       " bytes were committed: somebody cut it; put it back, or begin in another "
                       "directory",
                       (int64_t)status.st_size, config->committed_bytes);
-    if (ftruncate(file->fd, config->committed_bytes) != 0 ||
+    if (pipe_ftruncate(file->fd, config->committed_bytes) != 0 ||
         lseek(file->fd, config->committed_bytes, SEEK_SET) < 0)
         return failed(file, "cut back to what was committed");
     if (!config->unsynced) /* -1 where the file system has no direct I/O (tmpfs) */
         file->direct_fd = open(config->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
-    sync_directory_of(config->path);
-    return true;
+    return sync_directory_of(config->path) || failed(file, "written to disk with its directory");
 }
 
 /* Closed by whoever started the program, it is open for reading: process.c. */

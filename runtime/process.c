@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 void pipe_hold_descriptors(void)
 {
@@ -10,4 +12,11 @@ void pipe_hold_descriptors(void)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest free one: fd */
     }
+}
+
+void pipe_end_alone(void)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&told))
+        pause();
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "reconcile.h"
+#include "system_calls.h"
 
 #define LINE_EVERY_US 5000000   /* plain lines */
 #define REWRITE_EVERY_US 200000 /* the line of a terminal */
@@ -67,12 +68,14 @@ static bool lock_directory(struct reconcile *r)
     if (engine->lock_fd < 0)
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s is not the directory of a run: %s: %s",
                               engine->dir, path, strerror(errno));
-    if (flock(engine->lock_fd, LOCK_SH | LOCK_NB) != 0)
-        return reconcile_fail(r, PIPE_EXIT_DATA,
-                              "%s is in use by another process; stop that first (what is compared "
-                              "must stand still)",
-                              engine->dir);
-    return true;
+    if (pipe_flock(engine->lock_fd, LOCK_SH | LOCK_NB) == 0)
+        return true;
+    if (errno != EWOULDBLOCK)
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be locked: %s", path, strerror(errno));
+    return reconcile_fail(r, PIPE_EXIT_DATA,
+                          "%s is in use by another process; stop that first (what is compared "
+                          "must stand still)",
+                          engine->dir);
 }
 
 static bool check_identity(struct reconcile *r)
@@ -134,7 +137,8 @@ static bool open_run(struct reconcile *r)
         return false;
     engine->log = pipe_log_embedded_open(engine->dir, true, error, sizeof error);
     if (engine->log == NULL)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
+        return reconcile_fail(r, errno == EMEDIUMTYPE ? PIPE_EXIT_STATE : PIPE_EXIT_DATA, "%s",
+                              error);
     if (!check_identity(r))
         return false;
     r->run.no_output = r->outputs_discarded;
@@ -163,10 +167,11 @@ static bool read_positions(struct reconcile *r)
     r->has_committed = pipe_calloc(engine->task_count + 1, sizeof *r->has_committed);
     r->counters = pipe_calloc(engine->task_count * streams + 1, sizeof *r->counters);
     for (uint32_t t = 0; ok && t < engine->task_count; t++) {
-        const struct pipe_task *task = &engine->tasks[t].task;
         char name[64];
-        engine_task_name(r->plan, task->stage_index, task->partition, name, sizeof name);
-        ok = engine->log->ops->get(engine->log, name, &value, &r->has_committed[t]);
+        struct pipe_log_position of = engine_task_position(&engine->tasks[t], name, sizeof name);
+        struct pipe_log_committed found = {.value = &value};
+        ok = engine->log->ops->get_position(engine->log, &of, &found);
+        r->has_committed[t] = found.found;
         if (ok && r->has_committed[t] &&
             !engine_decode_task(r->plan, pipe_str_of(value.data, value.size), &r->committed[t],
                                 &r->counters[t * streams]))
@@ -377,7 +382,7 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     if (!ok)
         fprintf(stderr, "%s reconcile: %s\n", plan->name, r.engine->error);
     code = ok ? PIPE_EXIT_OK : r.engine->exit_code;
-    if (!reconcile_report(&r, stdout) || fflush(stdout) != 0)
+    if (!reconcile_report(&r, stdout))
         code = code == PIPE_EXIT_OK ? PIPE_EXIT_DATA : code;
     reconcile_free_markers(&r);
     reconcile_free_layers(&r);

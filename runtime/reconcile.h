@@ -47,7 +47,8 @@ struct reconcile_layer {
         found;          /* of windows with corrections: revisions, and where they stand */
     bool merges;        /* partials whose number depends on the commits: compared when merged */
     int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
-    uint64_t injected;  /* raw: records that `inject` put there, beside those of the ledger */
+    uint64_t injected;  /* raw: records that `inject` put there */
+    uint64_t beside;    /* of them beside those of the ledger: all, or without one none */
     char trouble[600];  /* why it is not equal, beside rows; "": nothing */
 };
 
@@ -67,7 +68,8 @@ struct reconcile_check {
 };
 
 struct reconcile_options {
-    struct pipe_run_options run; /* first: --path, --max-record, --schema-ids, --progress */
+    struct pipe_run_options
+        run; /* first: --path, --max-record, --schema-ids, --state-memory, --progress */
     const char *dir, *ledger, *ledger_out;
     bool json;
 };
@@ -79,6 +81,8 @@ struct reconcile {
     struct pipe_engine *engine;
     struct pipe_log_ops ops; /* of the log, with append replaced */
     struct pipe_spill_store spills;
+    char *state_dir; /* of engine->store; NULL: none */
+    uint32_t unrelieved;
     struct reconcile_markers *markers; /* by exchange and task */
     FILE *frames;                      /* partials that are to be added up; NULL: none */
     uint64_t frame_bytes;
@@ -134,6 +138,13 @@ bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool mi
 
 /* reconcile_rerun.c */
 bool reconcile_rerun(struct reconcile *r);
+
+/* reconcile_state.c: a pass of the re-execution; open: false: error, close in any case. */
+bool reconcile_open_state(struct reconcile *r);
+void reconcile_close_state(struct reconcile *r);
+void reconcile_attach_state(struct reconcile *r, struct engine_task *task, uint32_t state);
+/* After so many records of the task: keeps it within the budget. False: the engine has failed. */
+bool reconcile_relieve(struct reconcile *r, struct engine_task *task, uint32_t records);
 
 /* reconcile_actual.c, reconcile_raw.c */
 bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer);

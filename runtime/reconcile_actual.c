@@ -52,7 +52,8 @@ static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, i
     enum pipe_log_state state;
     struct pipe_log_reader *reader =
         log->ops->reader(log, (uint32_t)layer->topic, partition, 0, &constant);
-    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS) {
+    while ((state = pipe_log_read_on(log, reader, BATCH_RECORDS, &records, &count)) ==
+           PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++) {
             bool merged = layer->merges && reconcile_add_partial(r, layer, PIPE_ACTUAL, partition,
                                                                  records[i].payload);
@@ -128,7 +129,7 @@ static void take_row(struct reconcile *r, struct reconcile_layer *layer, struct 
         reconcile_wants(r, layer, false, 0, pipe_str_of(NULL, 0), row, where);
 }
 
-static void scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE *file,
+static bool scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE *file,
                        int64_t length)
 {
     const struct pipe_sink_def *sink = &r->plan->sinks[layer->index];
@@ -136,7 +137,7 @@ static void scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE 
     struct pipe_str line;
     struct pipe_buf header = {0};
     char where[512];
-    bool whole, ok;
+    bool whole, ok = true;
     pipe_buf_reserve(&lines.bytes, READ_BYTES);
     if (lines.csv && length > 0) {
         pipe_csv_header(sink->row, &header);
@@ -152,10 +153,11 @@ static void scan_lines(struct reconcile *r, struct reconcile_layer *layer, FILE 
         take_row(r, layer, line, lines.number, where);
         reconcile_progress(r, 1);
     }
-    if (ferror(file))
-        trouble(layer, "can't be read: %s", strerror(errno));
+    ok = !ferror(file) ||
+         reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be read: %s", layer->place, strerror(errno));
     pipe_buf_free(&header);
     pipe_buf_free(&lines.bytes);
+    return ok;
 }
 
 static void scan_container(struct reconcile *r, struct reconcile_layer *layer, const char *path,
@@ -190,14 +192,16 @@ static bool committed_length(struct reconcile *r, const char *sink, int64_t *len
     char name[256];
     snprintf(name, sizeof name, "output/%s", sink);
     *length = 0;
-    bool ok = r->engine->log->ops->get(r->engine->log, name, &value, found);
+    bool ok = r->engine->log->ops->get(r->engine->log, name, &value, found) ||
+              reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->engine->log->error);
     if (ok && *found) {
         pipe_reader_init(&reader, value.data, value.size, NULL);
-        ok = pipe_avro_long(&reader, length);
+        ok =
+            pipe_avro_long(&reader, length) ||
+            reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
     }
     pipe_buf_free(&value);
-    return ok ||
-           reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
+    return ok;
 }
 
 static bool scan_file(struct reconcile *r, struct reconcile_layer *layer)
@@ -212,23 +216,28 @@ static bool scan_file(struct reconcile *r, struct reconcile_layer *layer)
     if (!found)
         return true; /* nothing of it was ever committed */
     FILE *file = fopen(path, "re");
-    if (file == NULL || fstat(fileno(file), &about) != 0) {
+    if (file == NULL && (errno == ENOENT || errno == ENOTDIR)) {
         trouble(layer, "can't be opened: %s", strerror(errno));
+        return true;
+    }
+    if (file == NULL || fstat(fileno(file), &about) != 0) { /* whether rows are missing is open */
+        reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
         if (file != NULL)
             fclose(file);
-        return true;
+        return false;
     }
     if (about.st_size < length) {
         trouble(layer, "has %" PRId64 " bytes, but %" PRId64 " were committed",
                 (int64_t)about.st_size, length);
         length = about.st_size;
     }
+    bool ok = true;
     if (sink->kind == PIPE_SINK_FILE && sink->format == PIPE_FORMAT_AVRO && length > 0)
         scan_container(r, layer, path, length);
     else
-        scan_lines(r, layer, file, length);
+        ok = scan_lines(r, layer, file, length);
     fclose(file);
-    return true;
+    return ok;
 }
 
 bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer)

@@ -112,9 +112,13 @@ static bool read_rejects(struct reconcile *r, struct reject_list *list)
     struct pipe_reader reader;
     struct pipe_str rule = {0}, reason = {0};
     int64_t count = 0, number;
-    bool found, sound = log->ops->get(log, "rejects", &value, &found);
+    bool found, sound = true;
+    if (!log->ops->get(log, "rejects", &value, &found)) {
+        pipe_buf_free(&value);
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
+    }
     pipe_reader_init(&reader, value.data, value.size, NULL);
-    if (sound && found)
+    if (found)
         sound = pipe_avro_long(&reader, &count);
     for (int64_t i = 0; sound && i < count; i++) {
         sound = pipe_avro_bytes(&reader, &rule) && pipe_avro_bytes(&reader, &reason) &&
@@ -123,7 +127,7 @@ static bool read_rejects(struct reconcile *r, struct reject_list *list)
             break;
         list->items = pipe_realloc(list->items, (list->count + 1) * sizeof *list->items);
         list->items[list->count++] =
-            (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), (uint64_t)number};
+            (struct engine_rejects){pipe_str_dup(rule), pipe_str_dup(reason), (uint64_t)number, 0};
     }
     pipe_buf_free(&value);
     return sound ||

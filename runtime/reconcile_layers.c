@@ -219,7 +219,7 @@ bool reconcile_layer_equal(const struct reconcile_layer *layer)
     bool equal = layer->trouble[0] == '\0';
     for (uint32_t p = 0; p < layer->part_count; p++) {
         const struct pipe_comparison *c = layer->parts[p]->comparison;
-        equal = equal && c != NULL && c->missing == 0 && c->unexpected == layer->injected;
+        equal = equal && c != NULL && c->missing == 0 && c->unexpected == layer->beside;
     }
     return equal;
 }

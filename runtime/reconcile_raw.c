@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "reconcile.h"
 
@@ -20,7 +22,7 @@ struct raw {
     struct pipe_hash *chains[2]; /* by partition: of all records in order; expected, actual */
     bool timed;                  /* times are part of records: topics */
     FILE *given, *made;          /* ledgers: to compare, to write */
-    char made_path[4200];
+    char made_path[4200], hidden[4240]; /* the latter until it is complete */
 };
 
 /* What is hashed with key and value. */
@@ -54,11 +56,14 @@ static bool ledger_line(struct raw *raw, const struct pipe_buf *line, struct pip
 {
     struct reconcile *r = raw->r;
     if (raw->made != NULL && fwrite(line->data, 1, line->size, raw->made) != line->size)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->hidden,
                               strerror(errno));
     if (raw->given == NULL)
         return true;
     bool there = read_line(raw->given, scratch);
+    if (ferror(raw->given))
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be read: %s", r->options->ledger,
+                              strerror(errno));
     if (there && scratch->size + 1 == line->size &&
         memcmp(scratch->data, line->data, scratch->size) == 0)
         return true;
@@ -167,7 +172,8 @@ static bool read_topic(struct raw *raw, int32_t partition)
     enum pipe_log_state state;
     struct pipe_log_reader *reader =
         log->ops->reader(log, (uint32_t)raw->layer->topic, partition, 0, &constant);
-    while ((state = log->ops->read(reader, BATCH_RECORDS, &records, &count)) == PIPE_LOG_RECORDS) {
+    while ((state = pipe_log_read_on(log, reader, BATCH_RECORDS, &records, &count)) ==
+           PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             take(raw, &records[i]);
         reconcile_progress(raw->r, count);
@@ -242,6 +248,7 @@ static bool run_raw(struct raw *raw)
     raw->layer->injected = 0;
     if (!r->engine->log->ops->list(r->engine->log, prefix, sum_injected, raw->layer))
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->engine->log->error);
+    raw->layer->beside = raw->head != NULL ? raw->layer->injected : 0;
     if (raw->head != NULL && !regenerate(raw))
         return false;
     for (uint32_t p = 0; p < raw->partitions; p++) {
@@ -272,9 +279,15 @@ static bool open_ledgers(struct raw *raw)
         several = several || (r->has_ledger[i] && i != raw->layer->index);
     snprintf(raw->made_path, sizeof raw->made_path, "%s%s%s", r->options->ledger_out,
              several ? "." : "", several ? raw->layer->name : "");
-    raw->made = fopen(raw->made_path, "we");
+    struct stat there;
+    if (stat(raw->made_path, &there) == 0 && !S_ISREG(there.st_mode))
+        return reconcile_fail(r, PIPE_EXIT_DATA,
+                              "--ledger-out %s: is not a regular file, which a ledger replaces",
+                              raw->made_path);
+    snprintf(raw->hidden, sizeof raw->hidden, "%s.%ld.partial", raw->made_path, (long)getpid());
+    raw->made = fopen(raw->hidden, "we");
     return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
-                                               raw->made_path, strerror(errno));
+                                               raw->hidden, strerror(errno));
 }
 
 static bool close_ledgers(struct raw *raw, bool ok)
@@ -287,9 +300,14 @@ static bool close_ledgers(struct raw *raw, bool ok)
         fclose(raw->given);
     }
     pipe_buf_free(&rest);
-    if (raw->made != NULL && fclose(raw->made) != 0 && ok)
-        return reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
-                              strerror(errno));
+    if (raw->made == NULL)
+        return ok;
+    bool written = fclose(raw->made) == 0 && (!ok || rename(raw->hidden, raw->made_path) == 0);
+    if (ok && !written)
+        ok = reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
+                            strerror(errno));
+    if (!ok)
+        unlink(raw->hidden);
     return ok;
 }
 

@@ -13,6 +13,7 @@
 
 #include "reconcile.h"
 
+#define NAP_US 2000
 #define BATCH_RECORDS 1024u
 #define FRAME_MARKER 3 /* exchange.c */
 
@@ -234,16 +235,20 @@ static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset
         uint32_t batch = stepwise || marks || r->finding ? 1
                          : left < BATCH_RECORDS          ? (uint32_t)left
                                                          : BATCH_RECORDS;
-        enum task_result result = task_run(task, batch);
+        enum task_result result = task_run(task, batch, offset);
         if (result == TASK_FAILED)
             return false;
-        *ends_early = result == TASK_IDLE;
+        *ends_early = result == TASK_IDLE && task->position.offset < offset;
         if (*ends_early)
             return false;
+        if (result == TASK_WAITS)
+            engine_sleep_us(NAP_US);
         if (stepwise)
             settle(r, task);
         reconcile_reach_markers(r, task, false);
         reconcile_progress(r, (uint64_t)(task->position.offset - before));
+        if (!reconcile_relieve(r, task, (uint32_t)(task->position.offset - before)))
+            return false;
     }
     return !r->engine->failed;
 }
@@ -261,7 +266,8 @@ static bool run_task(struct reconcile *r, struct engine_task *task, bool *ends_e
             !run_to(r, task, raise.offset, ends_early))
             return false;
         task->position.seq++;
-        watermark_raise(task, raise.floor);
+        if (!watermark_apply(task, &raise))
+            return false;
         if (has_corrections(task))
             settle(r, task);
         reconcile_reach_markers(r, task, false);
@@ -274,13 +280,14 @@ static bool run_task(struct reconcile *r, struct engine_task *task, bool *ends_e
 }
 
 /* A task starts with nothing, and leaves nothing: only one has state at a time. */
-static void renew(struct engine_task *task, bool counters)
+static void renew(struct reconcile *r, struct engine_task *task, bool counters)
 {
     const struct pipe_hash_key key = {0};
     const struct pipe_stage_def *stage = task->task.stage;
     for (uint32_t i = 0; i < stage->state_count; i++) {
         task->ops[i]->destroy(task->task.states[i]);
         task->task.states[i] = task->ops[i]->create(&stage->states[i], &key);
+        reconcile_attach_state(r, task, i);
     }
     for (uint32_t i = 0; i < task->marker_count; i++)
         task->markers[i] = PIPE_TIME_MIN;
@@ -316,19 +323,15 @@ static bool tell_damage(struct reconcile *r, struct engine_task *task)
     return true;
 }
 
-bool reconcile_rerun(struct reconcile *r)
+static bool run_tasks(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
-    attach(r);
-    if (!r->finding)
-        pipe_spill_init(&r->emissions, &r->spills, sizeof(struct reconcile_window));
-    engine_count_rejects_in(r->finding ? NULL : engine);
     for (uint32_t t = 0; t < engine->task_count; t++) {
         struct engine_task *task = &engine->tasks[t];
         bool ends_early;
         if (!r->has_committed[t])
             continue;
-        renew(task, true);
+        renew(r, task, true);
         r->task = task;
         task->task.watch_window = has_corrections(task) ? watch_window : NULL;
         bool ok = run_task(r, task, &ends_early);
@@ -338,9 +341,23 @@ bool reconcile_rerun(struct reconcile *r)
             tell_short_input(r, task);
         else if (ok && !r->finding)
             reconcile_check_task(r, task);
-        renew(task, false);
+        renew(r, task, false);
     }
+    return true;
+}
+
+bool reconcile_rerun(struct reconcile *r)
+{
+    struct pipe_engine *engine = r->engine;
+    attach(r);
+    if (!r->finding)
+        pipe_spill_init(&r->emissions, &r->spills, sizeof(struct reconcile_window));
+    engine_count_rejects_in(r->finding ? NULL : engine);
+    bool ok = reconcile_open_state(r) && run_tasks(r);
+    reconcile_close_state(r);
     engine_count_rejects_in(NULL);
+    if (!ok)
+        return false;
     for (uint32_t i = 0; !r->finding && i < r->layer_count; i++) {
         if (!r->layers[i].merges && r->layers[i].corrections.entries > 0 &&
             !judge_corrections(r, &r->layers[i]))

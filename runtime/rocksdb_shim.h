@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* A memtable that is sorted once, when it is flushed; keys are in the order of their bytes. */
+#define ROCKSDB_SHIM_VECTOR "pipe_vector"
+
 /* Options as of `text` (`name=value;…`, names that every supported version knows), of a database
  * that keeps no LOG files: RocksDB's messages say nothing that its errors do not, and one that
  * can't be written to a full disk is a failed assertion in it. The caller's to destroy. */

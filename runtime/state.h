@@ -20,17 +20,46 @@ struct pipe_state_writer {
                          size_t to_bytes); /* [from, to) */
 };
 
+/* Reads back what was saved, for states that let go of memory (spill). Valid while the store is. */
+struct pipe_state_reader {
+    void *context;
+    uint32_t stage;
+    int32_t partition;
+    uint32_t index;
+    /* false: it can't be read (fault). *found false: there is no such entry. */
+    bool (*get)(const struct pipe_state_reader *reader, const void *key, size_t key_bytes,
+                struct pipe_buf *value, bool *found);
+    /* The first entry whose key begins with `prefix`. */
+    bool (*first)(const struct pipe_state_reader *reader, const void *prefix, size_t prefix_bytes,
+                  struct pipe_buf *key, struct pipe_buf *value, bool *found);
+    const char *(*fault)(const struct pipe_state_reader *reader); /* one line */
+};
+
 /* 16 random bytes made once per state directory: the key of the 128-bit hash of long dedup keys. */
 struct pipe_hash_key {
     uint64_t low, high;
+};
+
+struct pipe_state_spilled {
+    uint64_t entries, reads;
+    uint64_t trace_bytes; /* of memory, by which they are found */
 };
 
 /* One vtable a kind of state, so that the engine treats them alike. */
 struct pipe_state_ops {
     void *(*create)(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key);
     void (*destroy)(void *state);
+    /* Where the state may read back what it has let go of. A state that is not given one, or whose
+     * kind has no `attach`, lets go of nothing. */
+    void (*attach)(void *state, const struct pipe_state_reader *reader);
+    /* Entries come in the order of their keys. */
     bool (*load)(void *state, const void *key, size_t key_bytes, const void *value,
                  size_t value_bytes); /* false: malformed */
+    /* The first part of a save, where memory is short: lets go of about `bytes` of it, what is not
+     * needed soon first, and writes what it takes to read that back. What was let go of is read
+     * from the store from then on, so the save must succeed or the state be dropped. `traces`: of
+     * the memory by which what was spilled is found. Verdicts and rows never depend on it. */
+    void (*spill)(void *state, uint64_t bytes, bool traces, const struct pipe_state_writer *writer);
     void (*save)(void *state, const struct pipe_state_writer *writer);
     /* W of the state's input (delay already subtracted) has grown to `watermark`: closes, emits,
      * ships and forgets, in order of (end, key). A later stream's state in the same task is
@@ -44,6 +73,8 @@ struct pipe_state_ops {
     uint64_t (*open_pairs)(const void *state);
     uint64_t (*entry_count)(const void *state); /* ids remembered, windows or sessions held */
     uint64_t (*memory_bytes)(const void *state);
+    /* Of the entries: those that are in the store alone; how often it was asked for one. */
+    void (*spilled)(const void *state, struct pipe_state_spilled *out);
 };
 extern const struct pipe_state_ops pipe_dedup_ops, pipe_window_ops, pipe_session_ops;
 const struct pipe_state_ops *pipe_state_ops_of(enum pipe_state_kind kind);

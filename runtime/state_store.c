@@ -3,7 +3,8 @@
  *
  * Keys:  's' stage(4) partition(4) state(4), big-endian, key → an entry of an operator
  *        'p' stage(4) partition(4) → position of a task
- *        'm' name → hash_key, plan, incarnation
+ *        'm' name → version, hash_key, plan, incarnation
+ *        'w' … → write_count.c
  * One save is one WriteBatch: entries and positions always agree. A small one goes to the
  * write-ahead log; a big one skips that and is flushed at once, which is as atomic: a memtable is
  * installed whole or not at all, and a batch is never split over two. Neither is synced: after a
@@ -18,9 +19,12 @@
 #include "engine.h"
 #include "log_options.h"
 #include "rocksdb_shim.h"
+#include "write_count.h"
 
 #define ENTRY_PREFIX 13u
 #define POSITION_VERSION 1
+#define OLDEST_VERSION "1" /* had no version in it */
+#define BATCH_BYTES_KEPT (16u << 20)
 #define FLUSH_BYTES (1u << 20) /* a save from here on is flushed instead of logged */
 
 struct pipe_store {
@@ -33,8 +37,10 @@ struct pipe_store {
     rocksdb_readoptions_t *read_options;
     rocksdb_writebatch_t *batch;
     struct pipe_hash_key hash_key;
-    char plan[80], incarnation[40];
-    struct pipe_buf key, value;
+    char version[16], plan[80], incarnation[40];
+    bool is_read;   /* states read what they spilled: not from a memtable, which is in no order */
+    uint64_t saves; /* in the life of the store */
+    struct pipe_buf key, value, schemas;
     int64_t *markers;
     uint32_t marker_capacity;
     uint8_t prefix[ENTRY_PREFIX]; /* of the state that is being saved */
@@ -59,7 +65,7 @@ static void make_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int
 static bool fail(struct pipe_store *store, const char *doing, char *cause)
 {
     snprintf(store->error, sizeof store->error, "the state could not %s: %.300s%s", doing,
-             cause != NULL ? cause : "unknown cause", log_advice(cause, ""));
+             log_cause(cause), log_advice(cause, ""));
     rocksdb_free(cause);
     return false;
 }
@@ -72,6 +78,11 @@ const char *pipe_store_error(const struct pipe_store *store)
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store)
 {
     return store->hash_key;
+}
+
+const char *pipe_store_version(const struct pipe_store *store)
+{
+    return store->version;
 }
 
 const char *pipe_store_plan(const struct pipe_store *store)
@@ -142,6 +153,16 @@ void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t par
     ops->save(state, &writer);
 }
 
+void pipe_store_spill_state(struct pipe_store *store, uint32_t stage, int32_t partition,
+                            uint32_t index, const struct pipe_state_ops *ops, void *state,
+                            uint64_t bytes, bool traces)
+{
+    struct pipe_state_writer writer = {store, writer_put, writer_remove, writer_remove_range};
+    make_prefix(store->prefix, 's', stage, partition, index);
+    store->is_read = true;
+    ops->spill(state, bytes, traces, &writer);
+}
+
 void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t partition,
                               const struct pipe_store_position *position)
 {
@@ -157,8 +178,21 @@ void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t 
     pipe_avro_put_long(value, position->marker_count);
     for (uint32_t i = 0; i < position->marker_count; i++)
         pipe_avro_put_long(value, position->markers[i]);
+    if (position->schemas.size > 0)
+        pipe_avro_put_bytes(value, position->schemas);
     rocksdb_writebatch_put(store->batch, (const char *)store->prefix, 9, (const char *)value->data,
                            value->size);
+}
+
+/* A batch keeps its memory; one that states have spilled into is much greater than the next. */
+static void empty_batch(struct pipe_store *store, size_t bytes)
+{
+    if (bytes < BATCH_BYTES_KEPT) {
+        rocksdb_writebatch_clear(store->batch);
+        return;
+    }
+    rocksdb_writebatch_destroy(store->batch);
+    store->batch = rocksdb_writebatch_create();
 }
 
 bool pipe_store_end(struct pipe_store *store)
@@ -168,10 +202,11 @@ bool pipe_store_end(struct pipe_store *store)
     rocksdb_writebatch_put(store->batch, "mincarnation", 12, store->incarnation,
                            strlen(store->incarnation));
     size_t bytes = 0;
+    write_count_add(store->batch, ++store->saves);
     rocksdb_writebatch_data(store->batch, &bytes);
-    bool big = bytes >= FLUSH_BYTES;
+    bool big = bytes >= FLUSH_BYTES || store->is_read;
     rocksdb_write(store->db, big ? store->unlogged : store->write_options, store->batch, &error);
-    rocksdb_writebatch_clear(store->batch);
+    empty_batch(store, bytes);
     if (error == NULL && big)
         rocksdb_flush(store->db, store->flush_options, &error);
     return error == NULL || fail(store, "be written", error);
@@ -211,6 +246,14 @@ static bool decode_position(struct pipe_store *store, const uint8_t *bytes, size
     }
     out->markers = store->markers;
     out->marker_count = (uint32_t)count;
+    store->schemas.size = 0;
+    if (reader.at < reader.end) {
+        struct pipe_str schemas = {0};
+        if (!pipe_avro_bytes(&reader, &schemas))
+            return false;
+        pipe_buf_add(&store->schemas, schemas.data, schemas.size);
+    }
+    out->schemas = pipe_str_of(store->schemas.data, store->schemas.size);
     return reader.at == reader.end;
 }
 
@@ -264,6 +307,73 @@ static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partit
                  "the state is damaged: stage %u, partition %d, state %u has a malformed entry",
                  stage, partition, index);
     return sound;
+}
+
+/* ---- Reading what was spilled ---- */
+
+static struct pipe_str key_of(const struct pipe_state_reader *reader, const void *key,
+                              size_t key_bytes)
+{
+    struct pipe_store *store = reader->context;
+    make_prefix(store->prefix, 's', reader->stage, reader->partition, reader->index);
+    store->is_read = true;
+    return with_prefix(store, key, key_bytes);
+}
+
+static bool reader_get(const struct pipe_state_reader *reader, const void *key, size_t key_bytes,
+                       struct pipe_buf *value, bool *found)
+{
+    struct pipe_store *store = reader->context;
+    struct pipe_str full = key_of(reader, key, key_bytes);
+    char *error = NULL;
+    rocksdb_pinnableslice_t *slice =
+        rocksdb_get_pinned(store->db, store->read_options, full.data, full.size, &error);
+    size_t size = 0;
+    const char *bytes = rocksdb_pinnableslice_value(slice, &size);
+    *found = error == NULL && bytes != NULL;
+    value->size = 0;
+    if (*found)
+        pipe_buf_add(value, bytes, size);
+    rocksdb_pinnableslice_destroy(slice);
+    return error == NULL || fail(store, "be read", error);
+}
+
+static bool reader_first(const struct pipe_state_reader *reader, const void *prefix,
+                         size_t prefix_bytes, struct pipe_buf *key, struct pipe_buf *value,
+                         bool *found)
+{
+    struct pipe_store *store = reader->context;
+    struct pipe_str full = key_of(reader, prefix, prefix_bytes);
+    char *error = NULL;
+    size_t size, value_size;
+    key->size = value->size = 0;
+    *found = false;
+    rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_options);
+    rocksdb_iter_seek(it, full.data, full.size);
+    if (rocksdb_iter_valid(it)) {
+        const char *at = rocksdb_iter_key(it, &size);
+        *found = size >= full.size && memcmp(at, full.data, full.size) == 0;
+        if (*found) {
+            const char *bytes = rocksdb_iter_value(it, &value_size);
+            pipe_buf_add(key, at + ENTRY_PREFIX, size - ENTRY_PREFIX);
+            pipe_buf_add(value, bytes, value_size);
+        }
+    }
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    return error == NULL || fail(store, "be read", error);
+}
+
+static const char *reader_fault(const struct pipe_state_reader *reader)
+{
+    return pipe_store_error(reader->context);
+}
+
+struct pipe_state_reader pipe_store_reader(struct pipe_store *store, uint32_t stage,
+                                           int32_t partition, uint32_t index)
+{
+    return (struct pipe_state_reader){store,      stage,        partition,   index,
+                                      reader_get, reader_first, reader_fault};
 }
 
 struct loading {
@@ -322,6 +432,7 @@ void pipe_store_close(struct pipe_store *store)
     rocksdb_cache_destroy(store->cache);
     pipe_buf_free(&store->key);
     pipe_buf_free(&store->value);
+    pipe_buf_free(&store->schemas);
     free(store->markers);
     free(store);
 }
@@ -330,15 +441,16 @@ static void tune(struct pipe_store *store)
 {
     rocksdb_options_set_write_buffer_size(store->options, 8u << 20);
     rocksdb_options_set_max_write_buffer_number(store->options, 2);
-    /* Nothing is read between opening and closing: sorting once is cheaper than keeping order. */
-    rocksdb_options_set_memtable_vector_rep(store->options);
     rocksdb_options_set_allow_concurrent_memtable_write(store->options, 0);
     rocksdb_options_set_compression(store->options, rocksdb_no_compression);
     rocksdb_options_set_max_open_files(store->options, 128);
+    write_count_options(store->options);
     /* Any prefix of the saves is a valid state. */
     rocksdb_options_set_wal_recovery_mode(store->options, 2);
     store->cache = rocksdb_cache_create_lru(4u << 20);
     store->table_options = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_filter_policy(store->table_options,
+                                                  rocksdb_filterpolicy_create_bloom_full(10));
     rocksdb_block_based_options_set_block_cache(store->table_options, store->cache);
     rocksdb_options_set_block_based_table_factory(store->options, store->table_options);
 }
@@ -362,21 +474,45 @@ static bool get_text(struct pipe_store *store, const char *key, char *to, size_t
 static bool load_identity(struct pipe_store *store, bool read_only, bool *created)
 {
     char key[sizeof store->hash_key + 1], *error = NULL;
-    bool found, ignored;
+    bool found, has_version, ignored;
     if (!get_text(store, "mhash_key", key, sizeof key, &found) ||
+        !get_text(store, "mversion", store->version, sizeof store->version, &has_version) ||
         !get_text(store, "mplan", store->plan, sizeof store->plan, &ignored) ||
         !get_text(store, "mincarnation", store->incarnation, sizeof store->incarnation, &ignored))
         return false;
     *created = !found;
+    if (!found)
+        snprintf(store->version, sizeof store->version, "%s", PIPE_STATE_VERSION);
+    else if (!has_version)
+        snprintf(store->version, sizeof store->version, "%s", OLDEST_VERSION);
     if (!found && !read_only) {
         pipe_random_bytes(key, sizeof store->hash_key);
-        rocksdb_put(store->db, store->write_options, "mhash_key", 9, key, sizeof store->hash_key,
-                    &error);
+        rocksdb_writebatch_put(store->batch, "mversion", 8, PIPE_STATE_VERSION,
+                               strlen(PIPE_STATE_VERSION));
+        rocksdb_writebatch_put(store->batch, "mhash_key", 9, key, sizeof store->hash_key);
+        rocksdb_write(store->db, store->write_options, store->batch, &error);
+        rocksdb_writebatch_clear(store->batch);
         if (error != NULL)
             return fail(store, "be written", error);
     }
     memcpy(&store->hash_key, key, sizeof store->hash_key);
     return true;
+}
+
+static const char again[] = "; it can be made again from the log: delete it";
+
+static bool check_whole(struct pipe_store *store)
+{
+    uint64_t lost;
+    char *error = NULL;
+    if (write_count_check(store->db, store->read_options, &store->saves, &lost, &error))
+        return true;
+    if (error != NULL)
+        return fail(store, "count its saves", error);
+    snprintf(store->error, sizeof store->error,
+             "the state has lost saves: %llu of %llu are missing before the last%s",
+             (unsigned long long)lost, (unsigned long long)store->saves, again);
+    return false;
 }
 
 struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
@@ -388,7 +524,9 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
         return NULL;
     }
     struct pipe_store *store = pipe_calloc(1, sizeof *store);
-    store->options = rocksdb_shim_options("");
+    /* Nothing is read before it is flushed (is_read): sorting once is cheaper than keeping order.
+     */
+    store->options = rocksdb_shim_options("memtable_factory=" ROCKSDB_SHIM_VECTOR);
     rocksdb_options_set_create_if_missing(store->options, !read_only);
     tune(store);
     store->write_options = rocksdb_writeoptions_create();
@@ -400,15 +538,15 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     store->batch = rocksdb_writebatch_create();
     store->db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, &cause)
                           : rocksdb_open(store->options, path, &cause);
-    if (store->db != NULL && load_identity(store, read_only, created))
+    if (store->db != NULL && check_whole(store) && load_identity(store, read_only, created))
         return store;
-    static const char again[] = "; it can be made again from the log: delete it";
     const char *advice = log_advice(cause, again);
     if (store->db == NULL)
         snprintf(error, error_bytes, "the state in %s can't be opened: %.300s%s", path,
-                 cause != NULL ? cause : "unknown cause", advice[0] != '\0' ? advice : again);
+                 log_cause(cause), advice[0] != '\0' ? advice : again);
     else
-        snprintf(error, error_bytes, "%s", store->error);
+        snprintf(error, error_bytes, "%s%s", store->error,
+                 strstr(store->error, "Corruption") != NULL ? again : "");
     rocksdb_free(cause);
     pipe_store_close(store);
     return NULL;

@@ -3,34 +3,35 @@
  * the arena, let generated code do the stage, move time, advance what is due.
  */
 #include "engine.h"
+#include "schemas.h"
 
 /* Advances the states that have something to do at the task's W, in dataflow order: what an earlier
  * one emits may make a later one due. */
 void task_after(struct engine_task *task)
 {
-    struct pipe_task *public = &task->task;
-    const struct pipe_state_def *defs = public->stage->states;
-    for (uint32_t i = 0; i < public->stage->state_count; i++) {
-        int64_t watermark = pipe_time_sub(public->watermark, defs[i].delay);
-        int64_t due = task->ops[i]->next_due(public->states[i]);
+    struct pipe_task *outer = &task->task;
+    const struct pipe_state_def *defs = outer->stage->states;
+    for (uint32_t i = 0; i < outer->stage->state_count; i++) {
+        int64_t watermark = pipe_time_sub(outer->watermark, defs[i].delay);
+        int64_t due = task->ops[i]->next_due(outer->states[i]);
         if (watermark < due || due == PIPE_TIME_MAX)
             continue;
-        pipe_arena_reset(&public->arena);
-        task->ops[i]->advance(public, i, watermark);
+        pipe_arena_reset(&outer->arena);
+        task->ops[i]->advance(outer, i, watermark);
         task->dirty = true;
     }
 }
 
 static void run_source_record(struct engine_task *task, struct pipe_record *record)
 {
-    struct pipe_task *public = &task->task;
-    record->watermark = public->watermark;
-    if (record->kafka_time_ms > public->kafka_time_ms)
-    public->kafka_time_ms = record->kafka_time_ms;
-    if (public->stage->record(public, record) && public->source->has_watermark) {
-        int64_t watermark = pipe_time_sub(record->event_time, public->source->watermark);
-        if (watermark > public->watermark)
-        public->watermark = watermark;
+    struct pipe_task *outer = &task->task;
+    record->watermark = outer->watermark;
+    if (record->kafka_time_ms > outer->kafka_time_ms)
+        outer->kafka_time_ms = record->kafka_time_ms;
+    if (outer->stage->record(outer, record) && outer->source->has_watermark) {
+        int64_t watermark = pipe_time_sub(record->event_time, outer->source->watermark);
+        if (watermark > outer->watermark)
+            outer->watermark = watermark;
     }
 }
 
@@ -60,6 +61,8 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
     task->batch = records;
     task->ahead_ready = 0;
     task->dirty = true;
+    task->idle = false;
+    task->at_end_since_us = -1; /* idle begins anew, however soon all is read again */
     for (uint32_t i = 0; i < count; i++) {
         int64_t offset = records[i].offset;
         if (ahead)
@@ -79,19 +82,32 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
     return !engine->failed;
 }
 
+/* A batch, once all schema ids in it are known. Until then it is put back, and read again. */
+static enum task_result run_batch(struct engine_task *task, struct pipe_record *records,
+                                  uint32_t count)
+{
+    enum schemas_state schemas =
+        task->task.replaying ? SCHEMAS_READY : schemas_prepare(task, records, count);
+    if (schemas == SCHEMAS_READY)
+        return run_records(task, records, count) ? TASK_WORKED : TASK_FAILED;
+    return schemas == SCHEMAS_WAIT && task_open_position(task, &task->position) ? TASK_WAITS
+                                                                                : TASK_FAILED;
+}
+
 static enum task_result run_file(struct engine_task *task, uint32_t max_records)
 {
     struct pipe_engine *engine = task->task.engine;
     struct pipe_record *records;
     uint32_t count;
+    enum task_result result;
     if (task->ended)
         return TASK_IDLE;
     switch (task->input->ops->next(task->input, max_records, &records, &count)) {
     case PIPE_INPUT_RECORDS:
-        if (!run_records(task, records, count))
-            return TASK_FAILED;
-        task->position.input = task->input->position;
-        return TASK_WORKED;
+        result = run_batch(task, records, count);
+        if (result == TASK_WORKED)
+            task->position.input = task->input->position;
+        return result;
     case PIPE_INPUT_WAIT:
         return TASK_IDLE;
     case PIPE_INPUT_END:
@@ -109,31 +125,56 @@ static enum task_result run_file(struct engine_task *task, uint32_t max_records)
     return TASK_FAILED;
 }
 
-enum task_result task_run(struct engine_task *task, uint32_t max_records)
+/* The records between the position and what is left of the topic may be gone. */
+static enum task_result read_failed(struct engine_task *task)
+{
+    struct pipe_engine *engine = task->task.engine;
+    struct pipe_log *log = engine->log;
+    char error[sizeof log->error];
+    memcpy(error, log->error, sizeof error);
+    int64_t begin = log->grouped ? log->ops->begin(log, task->topic, task->task.partition) : 0;
+    if (begin > task->position.offset && !task->task.replaying)
+        return engine_skip_gap(task, begin, task->position.offset) ? TASK_WORKED : TASK_FAILED;
+    memcpy(log->error, error, sizeof error);
+    engine_log_failed(engine);
+    return TASK_FAILED;
+}
+
+enum task_result task_run(struct engine_task *task, uint32_t max_records, int64_t before)
 {
     struct pipe_engine *engine = task->task.engine;
     struct pipe_record *records;
     uint32_t count;
-    if (task->input != NULL)
-        return run_file(task, max_records);
-    switch (engine->log->ops->read(task->reader, max_records, &records, &count)) {
+    if (schemas_waiting(task))
+        return TASK_WAITS;
+    if (task->input != NULL) {
+        int64_t left = before - task->position.offset;
+        return run_file(task, left < max_records ? (uint32_t)left : max_records);
+    }
+    switch (engine->log->ops->read(task->reader, max_records, before, &records, &count)) {
     case PIPE_LOG_RECORDS:
-        return run_records(task, records, count) ? TASK_WORKED : TASK_FAILED;
-    case PIPE_LOG_END:
+        return run_batch(task, records, count);
+    case PIPE_LOG_END: {
+        int64_t position = engine->log->ops->position(task->reader);
+        position = position < before ? position : before;
+        if (position > task->position.offset) /* behind gaps */
+            task->position.offset = position;
         return TASK_IDLE;
+    }
+    case PIPE_LOG_WAIT:
+        return TASK_WAITS;
     case PIPE_LOG_FAILED:
         break;
     }
-    engine_fail(engine, PIPE_EXIT_DATA, "%s", engine->log->error);
-    return TASK_FAILED;
+    return read_failed(task);
 }
 
 void task_settle(struct engine_task *task)
 {
-    struct pipe_task *public = &task->task;
-    for (uint32_t i = 0; i < public->stage->state_count; i++) {
-        pipe_arena_reset(&public->arena);
-        task->ops[i]->settle(public, i);
+    struct pipe_task *outer = &task->task;
+    for (uint32_t i = 0; i < outer->stage->state_count; i++) {
+        pipe_arena_reset(&outer->arena);
+        task->ops[i]->settle(outer, i);
     }
     exchange_send_markers(task);
 }

@@ -213,7 +213,7 @@ static bool try_to_settle(struct way *way)
         bool worked = false, raised = false;
         engine->wall_ms = way->now_ms;
         for (uint32_t t = 0; t < engine->task_count; t++) {
-            enum task_result result = task_run(&engine->tasks[t], BATCH_RECORDS);
+            enum task_result result = task_run(&engine->tasks[t], BATCH_RECORDS, INT64_MAX);
             if (result == TASK_FAILED || engine->failed)
                 return false;
             worked = worked || result == TASK_WORKED;
@@ -248,7 +248,7 @@ static bool append(struct way *way, const struct given *given)
     struct pipe_log *log = way->engine->log;
     return (log->ops->append(log, way->engine->sources[given->source].topic, given->partition,
                              way->now_ms, given->key, given->value) &&
-            log->ops->commit(log)) ||
+            log->ops->commit(log) == PIPE_LOG_COMMITTED) ||
            way_fail(way, log->error);
 }
 

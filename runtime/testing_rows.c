@@ -221,7 +221,8 @@ static bool read_tap(struct test_suite *suite, struct pipe_engine *engine,
     enum pipe_log_state state;
     uint32_t count;
     bool ok = true;
-    while (ok && (state = log->ops->read(reader, READ_RECORDS, &records, &count)) != PIPE_LOG_END) {
+    while (ok && (state = pipe_log_read_on(log, reader, READ_RECORDS, &records, &count)) !=
+                     PIPE_LOG_END) {
         ok = state == PIPE_LOG_RECORDS || suite_fail(suite, "%s", log->error);
         for (uint32_t i = 0; ok && i < count; i++)
             ok = add_record(suite, type, &records[i], rows);

@@ -8,10 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine.h"
 #include "ledger.h"
+#include "system_calls.h"
 
 #define FLUSH_BYTES (1 << 20)
 #define RECORDS_A_ROUND 4096
@@ -161,11 +163,15 @@ static bool open_ledger(struct traffic_writer *writer)
 {
     const char *path = writer->options->ledger;
     bool several = writer->options->traffic == NULL && writer->plan->traffic_count > 1;
+    struct stat there;
     if (path == NULL)
         return true;
     writer->ledger_path =
         several ? format_text("%s.%s", path, writer->source->name) : format_text("%s", path);
     writer->ledger_hidden = format_text("%s.%ld.partial", writer->ledger_path, (long)getpid());
+    if (stat(writer->ledger_path, &there) == 0 && !S_ISREG(there.st_mode))
+        return fail(writer, "--ledger %s: is not a regular file, which a ledger replaces",
+                    writer->ledger_path);
     writer->ledger = fopen(writer->ledger_hidden, "w+e");
     if (writer->ledger == NULL)
         return fail(writer, "%s: cannot be created: %s", writer->ledger_hidden, strerror(errno));
@@ -187,7 +193,7 @@ static bool finish_ledger(struct traffic_writer *writer)
     if (writer->ledger == NULL)
         return true;
     return write_ledger_head(writer) &&
-           ((fflush(writer->ledger) == 0 && fsync(fileno(writer->ledger)) == 0) ||
+           ((fflush(writer->ledger) == 0 && pipe_fsync(fileno(writer->ledger)) == 0) ||
             fail(writer, "%s: cannot be written to disk: %s", writer->ledger_hidden,
                  strerror(errno)));
 }
@@ -330,7 +336,7 @@ static bool write_records(struct traffic_writer *writer)
 static bool sync_path(struct traffic_writer *writer, const char *path, int flags)
 {
     int fd = open(path, flags | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
+    bool ok = fd >= 0 && pipe_fsync(fd) == 0;
     if (!ok)
         fail(writer, "%s: cannot be written to disk: %s", path, strerror(errno));
     if (fd >= 0)

@@ -203,6 +203,42 @@ static inline uint64_t pipe_high_bits_of_few(const uint8_t *at, size_t size)
     return (first | last) & 0x8080808080808080u;
 }
 
+#define PIPE_ASCII_WINDOW 64
+
+#ifdef __SSE2__
+/* Bit i is bit 0x80 of byte i. */
+static inline uint64_t pipe_high_bits_of_16(const uint8_t *at)
+{
+    typedef char bytes __attribute__((vector_size(16)));
+    bytes part;
+    memcpy(&part, at, sizeof part);
+    return (unsigned)__builtin_ia32_pmovmskb128(part);
+}
+#endif
+
+/* Whether the first `size` < PIPE_ASCII_WINDOW bytes at `at` are ASCII, where all of
+ * PIPE_ASCII_WINDOW bytes may be read. */
+static inline bool pipe_ascii_few(const uint8_t *at, size_t size)
+{
+#ifdef __SSE2__
+    uint64_t high = pipe_high_bits_of_16(at);
+    if (size > 16)
+        high |= pipe_high_bits_of_16(at + 16) << 16 | pipe_high_bits_of_16(at + 32) << 32 |
+                pipe_high_bits_of_16(at + 48) << 48;
+    return (high & ((UINT64_C(1) << size) - 1)) == 0;
+#else
+    uint64_t word, high = 0;
+    size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+        memcpy(&word, at + i, 8);
+        high |= word;
+    }
+    memcpy(&word, at + i, 8);
+    high |= word & ((UINT64_C(1) << 8 * (size & 7)) - 1);
+    return (high & 0x8080808080808080u) == 0;
+#endif
+}
+
 /* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. ASCII is the fast
  * case. */
 static inline bool pipe_utf8_check(const void *data, size_t size_bytes)

@@ -66,13 +66,28 @@ static void reschedule(struct pipe_window *st, struct window_entry *entry)
     window_schedule(st, entry, due);
 }
 
-/* Behind a load: dues, lists and gauges. */
-static void make_ready(struct pipe_window *st)
+static int64_t forgotten_of(const struct pipe_window *st)
+{
+    return st->def->phase == PIPE_PHASE_PARTIAL ? PIPE_TIME_MIN : window_forgotten(st);
+}
+
+uint64_t window_open_of(const struct pipe_window *st, const struct window_entry *entry)
+{
+    int64_t forgotten = forgotten_of(st);
+    uint64_t open = 0;
+    for (uint32_t i = 0; i < entry->pane_count; i++) {
+        const struct window_pane *pane = pane_i(st, entry, i);
+        int64_t begin = window_end_after(st->def, pane->first, forgotten);
+        open += pane->records * window_ends(st->def, begin, window_last_end(st->def, pane->start));
+    }
+    return open;
+}
+
+void window_make_ready(struct pipe_window *st)
 {
     const struct pipe_state_def *def = st->def;
-    int64_t forgotten = def->phase == PIPE_PHASE_PARTIAL ? PIPE_TIME_MIN : window_forgotten(st);
     st->ready = true;
-    st->open = 0;
+    st->open = st->spilled.open;
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
         struct window_entry *entry = st->slots[s].entry;
         if (entry == NULL)
@@ -80,9 +95,6 @@ static void make_ready(struct pipe_window *st)
         int64_t first = PIPE_TIME_MAX;
         for (uint32_t i = 0; i < entry->pane_count; i++) {
             const struct window_pane *pane = pane_i(st, entry, i);
-            int64_t begin = window_end_after(def, pane->first, forgotten);
-            int64_t last = window_last_end(def, pane->start);
-            st->open += pane->records * window_ends(def, begin, last);
             first = pane->first < first ? pane->first : first;
             if (pane->changed)
                 window_enlist(st, WINDOW_EARLY, entry);
@@ -91,6 +103,7 @@ static void make_ready(struct pipe_window *st)
             if (entry->sent[i].dirty)
                 window_enlist(st, WINDOW_DIRTY, entry);
         }
+        st->open += window_open_of(st, entry);
         entry->next_close =
             def->phase == PIPE_PHASE_PARTIAL ? first : next_close(st, entry, window_closed(st));
         reschedule(st, entry);
@@ -300,29 +313,36 @@ static void add_due(struct pipe_window *st, int64_t watermark)
     }
 }
 
-/* Ships what is due at W, or all, in order of (end of the first window, key). */
-static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
+static void ship_rows(struct pipe_task *task, struct pipe_window *st, bool all)
 {
-    st->row_count = 0;
-    if (all) {
-        for (uint32_t i = 0; i < st->heap.count; i++)
-            window_add_row(st, st->heap.items[i].entry->next_close, st->heap.items[i].entry);
-    }
-    if (!all)
-        add_due(st, st->advanced);
     window_sort_rows(st);
     for (uint32_t i = 0; i < st->row_count; i++)
         ship(task, st, st->rows[i].entry, st->advanced, all);
+}
+
+/* Ships what is due at W, or all, in order of (end of the first window, key). */
+static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
+{
+    int64_t due;
+    st->row_count = 0;
+    for (uint32_t i = 0; all && i < st->heap.count; i++)
+        window_add_row(st, st->heap.items[i].entry->next_close, st->heap.items[i].entry);
+    if (all) {
+        ship_rows(task, st, true);
+        return;
+    }
+    while ((due = window_fetch_next(st, st->advanced)) <= st->advanced && due != PIPE_TIME_MAX) {
+        add_due(st, due);
+        ship_rows(task, st, false);
+    }
 }
 
 /* --- Time ------------------------------------------------------------------------------------ */
 
 static void close_due(struct pipe_task *task, struct pipe_window *st)
 {
-    while (st->heap.count > 0 && st->heap.items[0].due <= st->advanced) {
-        int64_t due = st->heap.items[0].due;
-        if (due == PIPE_TIME_MAX)
-            break;
+    int64_t due;
+    while ((due = window_fetch_next(st, st->advanced)) <= st->advanced && due != PIPE_TIME_MAX) {
         add_due(st, due);
         for (uint32_t i = 0; i < st->row_count; i++)
             st->rows[i].end = 0; /* all that is due now goes by key */
@@ -332,10 +352,17 @@ static void close_due(struct pipe_task *task, struct pipe_window *st)
     }
 }
 
+/* What the store could not give back: nothing made since then counts. */
+static void check_spilled(struct pipe_task *task, const struct pipe_window *st)
+{
+    if (PIPE_UNLIKELY(st->spilled.fault != NULL))
+        pipe_fatal(task, "%s", st->spilled.fault);
+}
+
 static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
 {
     if (!st->ready)
-        make_ready(st);
+        window_make_ready(st);
     if (watermark <= st->advanced)
         return;
     int64_t before = st->advanced;
@@ -343,6 +370,7 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
     if (st->def->phase == PIPE_PHASE_PARTIAL) {
         st->advanced = watermark;
         ship_due(task, st, early);
+        check_spilled(task, st);
         return;
     }
     if (st->lists[WINDOW_DIRTY].count > 0)
@@ -351,6 +379,7 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
     close_due(task, st);
     if (early)
         send_early(task, st);
+    check_spilled(task, st);
 }
 
 static void window_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
@@ -382,8 +411,10 @@ static int64_t window_next_due(const void *state)
 {
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
-        make_ready(st);
+        window_make_ready(st);
     int64_t due = st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
+    int64_t spilled = window_next_spilled(st);
+    due = spilled < due ? spilled : due;
     if (st->def->emit == PIPE_EMIT_UPDATE &&
         (st->def->phase == PIPE_PHASE_PARTIAL ? st->heap.count : st->lists[WINDOW_EARLY].count) >
             0) {
@@ -475,7 +506,7 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
      * this state. Records are judged by their own partition's watermark, which behind an exchange
      * is ahead of W. */
     if (!st->ready)
-        make_ready(st);
+        window_make_ready(st);
     int64_t judge = st->advanced;
     if (PIPE_LIKELY(record->has_position)) {
         int64_t watermark = pipe_time_sub(task->watermark, def->delay);
@@ -502,6 +533,7 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     if (first > last)
         return hit;
     hit.acc = window_acc(take(st, task->key.data, task->key.size, st->pane_start, first, last, 1));
+    check_spilled(task, st);
     return hit;
 }
 
@@ -551,6 +583,7 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
                                         window_grid(partial.start, def->offset, st->pane_length),
                                         first, last, partial.records);
         def->acc->merge(window_acc(into), window_acc(from));
+        check_spilled(task, st);
     }
     window_free_total(st, from);
 }
@@ -584,6 +617,7 @@ static void window_destroy(void *state)
 {
     struct pipe_window *st = state;
     window_free_all(st);
+    window_free_spilled(st);
     window_free_total(st, st->total);
     pipe_buf_free(&st->removed);
     pipe_buf_free(&st->key);
@@ -591,30 +625,47 @@ static void window_destroy(void *state)
     free(st);
 }
 
+static void window_attach(void *state, const struct pipe_state_reader *reader)
+{
+    struct pipe_window *st = state;
+    st->spilled.reader = *reader;
+    st->spilled.has_reader = true;
+}
+
 static uint64_t window_open_pairs(const void *state)
 {
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
-        make_ready(st);
+        window_make_ready(st);
     return st->open;
 }
 
 static uint64_t window_entry_count(const void *state)
 {
-    return ((const struct pipe_window *)state)->pane_count;
+    const struct pipe_window *st = state;
+    return st->pane_count + st->spilled.panes;
 }
 
 static uint64_t window_memory_bytes(const void *state)
 {
     const struct pipe_window *st = state;
     return sizeof *st + st->memory_bytes + st->removed.capacity +
-           st->row_capacity * sizeof *st->rows;
+           st->row_capacity * sizeof *st->rows + window_spilled_bytes(st);
+}
+
+static void window_count_spilled(const void *state, struct pipe_state_spilled *out)
+{
+    const struct pipe_window *st = state;
+    *out =
+        (struct pipe_state_spilled){st->spilled.panes, st->spilled.reads, window_spilled_bytes(st)};
 }
 
 const struct pipe_state_ops pipe_window_ops = {
     .create = window_create,
     .destroy = window_destroy,
+    .attach = window_attach,
     .load = window_load,
+    .spill = window_spill,
     .save = window_save,
     .advance = window_advance,
     .settle = window_settle,
@@ -622,4 +673,5 @@ const struct pipe_state_ops pipe_window_ops = {
     .open_pairs = window_open_pairs,
     .entry_count = window_entry_count,
     .memory_bytes = window_memory_bytes,
+    .spilled = window_count_spilled,
 };

@@ -1,6 +1,6 @@
 /*
  * window.h: the inside of tumbling and hopping windows (window.c, window_table.c, window_total.c,
- * window_state.c).
+ * window_state.c, window_spill.c).
  *
  * Time is cut into panes of length gcd(size, every), so that each window is a run of whole panes; a
  * tumbling window is one pane. A record updates one pane of its key, whatever size / every is. A
@@ -114,6 +114,23 @@ struct window_spare {
 /* Hashes of the keys that come next, whose memory was asked for: a power of two. */
 #define WINDOW_AHEAD 16
 
+/* A key that left memory (window_spill.c). */
+struct window_stub {
+    uint64_t mark; /* 56 bits of the hash; 0: free */
+    int64_t due;
+};
+struct window_spilled {
+    struct window_stub *stubs;
+    uint32_t capacity, count;
+    uint32_t hand;         /* slot of the table where the search for keys to go begins */
+    struct due_queue dues; /* items of keys that have come back are stale */
+    struct pipe_state_reader reader;
+    bool has_reader;
+    const char *fault; /* the store can't be read: the task stops; NULL: none */
+    uint64_t open, panes, reads;
+    struct pipe_buf key, value; /* scratch */
+};
+
 /* A row to make: sorted by (end, key). */
 struct window_task_row {
     int64_t end;
@@ -135,6 +152,7 @@ struct pipe_window {
     uint32_t slot_capacity, entry_count;
     struct window_heap heap;
     struct due_queue queue; /* of sessions */
+    struct window_spilled spilled;
     struct window_spare spare[WINDOW_SPARE_SIZES];
     uint64_t ahead[WINDOW_AHEAD];
     uint32_t ahead_count; /* so far */
@@ -188,6 +206,8 @@ static inline int64_t window_end_after(const struct pipe_state_def *def, int64_t
 }
 static inline uint64_t window_ends(const struct pipe_state_def *def, int64_t first, int64_t last)
 {
+    if (PIPE_LIKELY(last == first)) /* of a tumbling window always: a division is saved */
+        return 1;
     return last < first ? 0 : (uint64_t)((last - first) / def->every) + 1;
 }
 /* Windows that end by this are closed, and their row (final: only row) was made. */
@@ -205,6 +225,9 @@ static inline int64_t window_forgotten(const struct pipe_window *st)
 
 /* The entry of a key, made if need be. */
 struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
+/* Its entry, of a key that has none, also not in the store. */
+struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes);
+uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes);
 /* The key will be asked for some records from now: fetches what that will touch. A hint only. */
 void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes);
 /* Removes the entry if it holds nothing. */
@@ -251,9 +274,41 @@ struct window_partial {
 /* Reads up to the accumulator, which follows in `in`; false: malformed. */
 bool window_read_partial(const struct pipe_state_def *def, struct pipe_reader *in,
                          struct window_partial *out);
+/* What follows the key of an entry; reading makes the pane, NULL: malformed. */
+void window_write_pane(const struct pipe_window *st, const struct window_pane *pane,
+                       struct pipe_buf *out);
+void window_write_sent(const struct window_sent *sent, struct pipe_buf *out);
+struct window_pane *window_read_pane(struct pipe_window *st, struct window_entry *entry,
+                                     int64_t start, int64_t first, struct pipe_reader *in);
+bool window_read_sent(const struct pipe_window *st, const struct window_entry *entry,
+                      struct window_sent *sent, struct pipe_reader *in);
+/* The next save removes this key; writes those of before. */
+void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key);
+void window_save_removed(struct pipe_window *st, const struct pipe_state_writer *writer);
 /* Of sessions too; sets ready = false. */
 bool window_load(void *state, const void *key, size_t key_bytes, const void *value,
                  size_t value_bytes);
 void window_save(void *state, const struct pipe_state_writer *writer);
+
+/* --- window_spill.c -------------------------------------------------------------------------- */
+
+void window_spill(void *state, uint64_t bytes, bool traces, const struct pipe_state_writer *writer);
+/* The entry of a key that left memory, or NULL: it did not. */
+struct window_entry *window_come_back(struct pipe_window *st, uint64_t hash, const void *key,
+                                      size_t key_bytes);
+/* No key that left memory is due before. */
+int64_t window_next_spilled(const struct pipe_window *st);
+/* Brings back what is due next, if that is by `watermark`; returns the heap's least due. */
+int64_t window_fetch_next(struct pipe_window *st, int64_t watermark);
+bool window_load_spilled(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
+                         struct pipe_reader *in);
+uint64_t window_spilled_bytes(const struct pipe_window *st); /* of memory */
+void window_free_spilled(struct pipe_window *st);
+
+/* --- window.c -------------------------------------------------------------------------------- */
+
+void window_make_ready(struct pipe_window *st); /* behind a load: dues, lists and gauges */
+/* (record, window) pairs that the entry holds. */
+uint64_t window_open_of(const struct pipe_window *st, const struct window_entry *entry);
 
 #endif

@@ -4,6 +4,7 @@
  *     "m"                        the W up to which all was done
  *     "p" start first key        a pane: records, units, flags, accumulator
  *     "s" end key                a window of which a row was sent: base, units, records, flags
+ *     "e" mark key               all of a key that left memory: window_spill.c
  *
  * A session is a pane with 0 for `first`, for its end moves, and the end in front of the rest.
  */
@@ -55,7 +56,33 @@ void window_forget_stored_sent(struct pipe_window *st, const struct window_entry
     sent_key(&st->removed, entry, sent->end);
 }
 
+void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key)
+{
+    removed_size(&st->removed, (uint32_t)key->size);
+    pipe_buf_add(&st->removed, key->data, key->size);
+}
+
 /* --- Save ------------------------------------------------------------------------------------ */
+
+void window_write_pane(const struct pipe_window *st, const struct window_pane *pane,
+                       struct pipe_buf *out)
+{
+    if (st->sessions)
+        pipe_state_put_signed(out, pane->first);
+    pipe_state_put(out, pane->records);
+    pipe_state_put(out, pane->units);
+    pipe_buf_add_byte(out, pane->changed ? PANE_CHANGED : 0);
+    st->def->acc->save(window_acc(pane), out);
+}
+
+void window_write_sent(const struct window_sent *sent, struct pipe_buf *out)
+{
+    pipe_state_put(out, sent->base);
+    pipe_state_put(out, sent->units);
+    pipe_state_put(out, sent->records);
+    pipe_buf_add_byte(
+        out, (uint8_t)((sent->dirty ? SENT_DIRTY : 0) | (sent->rejected ? SENT_REJECTED : 0)));
+}
 
 static void put(const struct pipe_window *st, const struct pipe_state_writer *writer)
 {
@@ -71,12 +98,7 @@ static void save_entry(struct pipe_window *st, struct window_entry *entry,
             continue;
         st->key.size = st->value.size = 0;
         pane_key(st, &st->key, entry, pane);
-        if (st->sessions)
-            pipe_state_put_signed(&st->value, pane->first);
-        pipe_state_put(&st->value, pane->records);
-        pipe_state_put(&st->value, pane->units);
-        pipe_buf_add_byte(&st->value, pane->changed ? PANE_CHANGED : 0);
-        st->def->acc->save(window_acc(pane), &st->value);
+        window_write_pane(st, pane, &st->value);
         put(st, writer);
         pane->save = false;
         pane->stored = true;
@@ -87,20 +109,15 @@ static void save_entry(struct pipe_window *st, struct window_entry *entry,
             continue;
         st->key.size = st->value.size = 0;
         sent_key(&st->key, entry, sent->end);
-        pipe_state_put(&st->value, sent->base);
-        pipe_state_put(&st->value, sent->units);
-        pipe_state_put(&st->value, sent->records);
-        pipe_buf_add_byte(&st->value, (uint8_t)((sent->dirty ? SENT_DIRTY : 0) |
-                                                (sent->rejected ? SENT_REJECTED : 0)));
+        window_write_sent(sent, &st->value);
         put(st, writer);
         sent->save = false;
         sent->stored = true;
     }
 }
 
-void window_save(void *state, const struct pipe_state_writer *writer)
+void window_save_removed(struct pipe_window *st, const struct pipe_state_writer *writer)
 {
-    struct pipe_window *st = state;
     for (size_t at = 0; at < st->removed.size;) {
         uint32_t size;
         memcpy(&size, st->removed.data + at, sizeof size);
@@ -108,6 +125,12 @@ void window_save(void *state, const struct pipe_state_writer *writer)
         at += sizeof size + size;
     }
     st->removed.size = 0;
+}
+
+void window_save(void *state, const struct pipe_state_writer *writer)
+{
+    struct pipe_window *st = state;
+    window_save_removed(st, writer);
     if (st->advanced != st->saved_advanced) {
         st->key.size = st->value.size = 0;
         pipe_buf_add_byte(&st->key, 'm');
@@ -146,41 +169,56 @@ static bool pane_is_valid(const struct pipe_window *st, int64_t start, int64_t f
            first >= window_first_end(def, start) && first <= window_last_end(def, start);
 }
 
-static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
-                      struct pipe_reader *in)
+struct window_pane *window_read_pane(struct pipe_window *st, struct window_entry *entry,
+                                     int64_t start, int64_t first, struct pipe_reader *in)
 {
     bool made;
     uint64_t records = 0, units = 0;
-    int64_t start = pipe_state_time_of_key(key + 1), first = pipe_state_time_of_key(key + 9);
-    if (st->sessions && (first != 0 || !pipe_state_get_signed(in, &first)))
-        return false;
     if (!pane_is_valid(st, start, first) || !pipe_state_get(in, &records) ||
         !pipe_state_get(in, &units) || in->at == in->end || *in->at > PANE_CHANGED)
-        return false;
+        return NULL;
     bool changed = *in->at++ == PANE_CHANGED;
-    struct window_entry *entry = window_entry_of(st, key + 17, key_bytes - 17);
     struct window_pane *pane = window_pane_of(st, entry, start, first, &made);
     pane->records = records;
     pane->units = units;
     pane->changed = changed;
-    pane->stored = true;
-    return made && st->def->acc->load(window_acc(pane), in);
+    return made && st->def->acc->load(window_acc(pane), in) ? pane : NULL;
+}
+
+static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
+                      struct pipe_reader *in)
+{
+    int64_t start = pipe_state_time_of_key(key + 1), first = pipe_state_time_of_key(key + 9);
+    if (st->sessions && (first != 0 || !pipe_state_get_signed(in, &first)))
+        return false;
+    struct window_entry *entry = window_entry_of(st, key + 17, key_bytes - 17);
+    struct window_pane *pane = window_read_pane(st, entry, start, first, in);
+    if (pane != NULL)
+        pane->stored = true;
+    return pane != NULL;
+}
+
+/* sent->end is given. */
+bool window_read_sent(const struct pipe_window *st, const struct window_entry *entry,
+                      struct window_sent *sent, struct pipe_reader *in)
+{
+    if (!is_time(sent->end) || (!st->sessions && !on_grid(st->def, sent->end)))
+        return false;
+    if (!pipe_state_get(in, &sent->base) || !pipe_state_get(in, &sent->units) ||
+        !pipe_state_get(in, &sent->records) || in->at == in->end ||
+        *in->at > (SENT_DIRTY | SENT_REJECTED))
+        return false;
+    sent->dirty = (*in->at & SENT_DIRTY) != 0;
+    sent->rejected = (*in->at++ & SENT_REJECTED) != 0;
+    return window_sent_of(entry, sent->end) == NULL;
 }
 
 static bool load_sent(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
                       struct pipe_reader *in)
 {
     struct window_sent sent = {.end = pipe_state_time_of_key(key + 1), .stored = true};
-    if (!is_time(sent.end) || (!st->sessions && !on_grid(st->def, sent.end)))
-        return false;
-    if (!pipe_state_get(in, &sent.base) || !pipe_state_get(in, &sent.units) ||
-        !pipe_state_get(in, &sent.records) || in->at == in->end ||
-        *in->at > (SENT_DIRTY | SENT_REJECTED))
-        return false;
-    sent.dirty = (*in->at & SENT_DIRTY) != 0;
-    sent.rejected = (*in->at++ & SENT_REJECTED) != 0;
     struct window_entry *entry = window_entry_of(st, key + 9, key_bytes - 9);
-    if (window_sent_of(entry, sent.end) != NULL)
+    if (!window_read_sent(st, entry, &sent, in))
         return false;
     window_add_sent(st, entry, sent);
     return true;
@@ -198,6 +236,9 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
         if (!pipe_state_get_signed(&in, &st->advanced))
             return false;
         st->saved_advanced = st->advanced;
+    } else if (key_bytes >= 9 && bytes[0] == 'e') {
+        if (!window_load_spilled(st, bytes, key_bytes, &in))
+            return false;
     } else if (key_bytes >= 17 && bytes[0] == 'p') {
         if (!load_pane(st, bytes, key_bytes, &in))
             return false;

@@ -117,21 +117,17 @@ void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes)
         fetch_entry(slot->entry);
 }
 
-struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
+uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes)
 {
-    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
-    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
-        grow_table(st);
+    return XXH3_64bits_withSeed(key, key_bytes, st->seed);
+}
+
+static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, const void *key,
+                                       size_t key_bytes)
+{
     uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
-    for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
-        struct window_entry *entry = st->slots[i].entry;
-        if (st->slots[i].hash != hash)
-            continue;
-        fetch_entry(entry);
-        if (entry->key_bytes == key_bytes &&
-            (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0))
-            return entry;
-    }
+    while (st->slots[i].entry != NULL)
+        i = (i + 1) & (st->slot_capacity - 1);
     if (key_bytes > UINT32_MAX)
         pipe_out_of_memory();
     struct window_entry *entry = new_entry(st, entry_bytes(st, key_bytes));
@@ -147,6 +143,36 @@ struct window_entry *window_entry_of(struct pipe_window *st, const void *key, si
     st->entry_count++;
     st->memory_bytes += entry_bytes(st, key_bytes);
     return entry;
+}
+
+struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes)
+{
+    if (st->entry_count >= st->slot_capacity / 3 * 2)
+        grow_table(st);
+    return make_entry(st, window_hash(st, key, key_bytes), key, key_bytes);
+}
+
+struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
+{
+    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
+    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
+        grow_table(st);
+    uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
+    for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
+        struct window_entry *entry = st->slots[i].entry;
+        if (st->slots[i].hash != hash)
+            continue;
+        fetch_entry(entry);
+        if (entry->key_bytes == key_bytes &&
+            (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0))
+            return entry;
+    }
+    if (PIPE_UNLIKELY(st->spilled.count > 0)) {
+        struct window_entry *entry = window_come_back(st, hash, key, key_bytes);
+        if (entry != NULL)
+            return entry;
+    }
+    return make_entry(st, hash, key, key_bytes);
 }
 
 static void remove_from_table(struct pipe_window *st, const struct window_entry *entry)

@@ -96,6 +96,12 @@ clang() {
     make --no-print-directory -j2 BUILD=build/clang CC=clang CXX=clang++ all
 }
 
+# Twenty seeds twice: the same seed must make the same calls.
+sim() {
+    make --no-print-directory -j2 build/sim/sim || return 1
+    build/sim/sim --count 20 --twice && build/sim/sim --count 2000
+}
+
 asan_build() {
     make --no-print-directory -j2 SANITIZE=1 all programs
 }
@@ -106,18 +112,26 @@ suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
 suite pipelines programs tests/pipelines/run.py
+suite registry programs tests/registry/run.py
 suite reconcile programs tests/reconcile/run.py
 suite pipec_test build tests/pipec_test/run.py
 suite bad_input programs python3 tests/bad_input/run.py
+suite fault programs tests/fault/run.py
+suite nth programs tests/nth/run.py
 suite model build tests/model/run.py --cases 300
+suite sim build sim
+suite mutants sim tests/mutants/run.py
+suite kafka build python3 tests/kafka/run.py --suite services
 suite docs build python3 tests/docs_examples.py
 suite tidy - tests/tidy.sh
 suite clang - clang
-suite fuzz build env SECONDS_EACH="${FUZZ_SECONDS:-5}" tests/fuzz/run.sh
+[ "${CI-}" = true ] && fuzz_seconds=60 || fuzz_seconds=5
+suite fuzz build env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 suite asan_build - asan_build
 suite asan_unit asan_build unit build/asan SANITIZE=1
 suite asan_golden asan_build tests/golden/run.py --build build/asan
 suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
+suite asan_registry asan_build tests/registry/run.py --build build/asan
 suite asan_recon asan_build tests/reconcile/run.py --build build/asan
 suite asan_test asan_build tests/pipec_test/run.py --build build/asan
 suite asan_input asan_build env BAD_INPUT_NO_LIMIT=1 \

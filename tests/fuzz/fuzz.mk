@@ -24,7 +24,7 @@ endif
 CFLAGS := $(MODE) $(INSTRUMENT)
 CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
 
 COMPILER := $(patsubst compiler/%.c,$(BUILD)/compiler/%.o,$(filter-out compiler/main.c,$(wildcard compiler/*.c))) \
     $(patsubst compiler/%.cc,$(BUILD)/compiler/%.o,$(wildcard compiler/*.cc)) \
@@ -33,7 +33,7 @@ RUNTIME := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*.c)) 
     $(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc))
 
 COMPILER_TARGETS := program format
-RUNTIME_TARGETS := writer_schema decoder json csv state log container inputs functions
+RUNTIME_TARGETS := writer_schema resolve decoder json csv state log container inputs functions metadata
 BOTH_TARGETS := schema
 TARGETS := $(COMPILER_TARGETS) $(RUNTIME_TARGETS) $(BOTH_TARGETS)
 
@@ -86,6 +86,12 @@ $(BUILD)/sample/sample.c: tests/fuzz/sample.pipe $(wildcard tests/fuzz/contracts
 	sed '/^int main(/,/^}/d' $@ >$@.part
 	mv $@.part $@
 
+# A program that has traffic, likewise.
+$(BUILD)/traffic/traffic.c: tests/golden/c/traffic.pipe $(wildcard tests/golden/contracts/*) build/pipec
+	build/pipec $< --out $(BUILD)
+	sed '/^int main(/,/^}/d' $@ >$@.part
+	mv $@.part $@
+
 # Every keyword, operator and unit as a token of its own.
 $(BUILD)/keywords.dict: compiler/keywords.def compiler/functions.def tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
@@ -99,9 +105,11 @@ $(BUILD)/%.o: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/compiler/parser.h
 	$(CC) $(CFLAGS) -Icompiler -Iruntime -I$(BUILD) -I$(BUILD)/compiler -MMD -c -o $@ $<
 
 $(BUILD)/decoder.o: $(BUILD)/sample/sample.c
+$(BUILD)/resolve.o: $(BUILD)/sample/sample.c
 $(BUILD)/json.o: $(BUILD)/sample/sample.c
 $(BUILD)/csv.o: $(BUILD)/sample/sample.c
 $(BUILD)/state.o: $(BUILD)/sample/sample.c
+$(BUILD)/metadata.o: $(BUILD)/traffic/traffic.c
 
 $(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a
 	$(CC) $(LINK) -o $@ $^ $(COMPILER_LIBS)

@@ -38,7 +38,7 @@ static void open_log(void)
     struct pipe_log *log = pipe_log_embedded_open(directory, false, error, sizeof error);
     FUZZ_CHECK(log != NULL);
     opened = of(log);
-    FUZZ_CHECK(embedded_topic(log, "t", 1, &topic) && embedded_commit(log));
+    FUZZ_CHECK(embedded_topic(log, "t", 1, &topic) && write_commit(log));
     atexit(close_log);
 }
 
@@ -64,7 +64,7 @@ static void read_all(int64_t from, uint32_t step)
     int64_t offset = from;
     uint64_t sum = 0;
     for (unsigned calls = 0; calls < 10000; calls++) {
-        state = embedded_read(reader, step, &records, &count);
+        state = embedded_read(reader, step, INT64_MAX, &records, &count);
         if (state != PIPE_LOG_RECORDS)
             break;
         FUZZ_CHECK(count >= 1 && count <= step);

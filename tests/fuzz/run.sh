@@ -3,7 +3,8 @@
 # replays what was found before.
 #   tests/fuzz/run.sh [TARGET …]     only these
 #   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is minimised
-# Environment: SECONDS_EACH (10), the time for a target; SEED (1).
+# Environment: SECONDS_EACH (10), the time for a target; SEED (1); JOBS (the number of processors),
+# how many targets run at a time.
 # A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is
 # replayed first from then on.
 # Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with
@@ -14,7 +15,9 @@ seconds=${SECONDS_EACH:-10}
 seed=${SEED:-1}
 build=build/fuzz
 here=tests/fuzz
-all=(program format schema writer_schema decoder json csv state log container inputs functions)
+jobs=${JOBS:-$(nproc)}
+all=(program format schema writer_schema resolve decoder json csv state log container inputs
+    functions metadata)
 passed=0
 failed=0
 grow=false
@@ -24,8 +27,8 @@ if [ "${1:-}" = --grow ]; then
 fi
 [ $# -gt 0 ] && all=("$@")
 declare -A max_len=([program]=8000 [format]=8000 [schema]=6000 [writer_schema]=4000
-    [decoder]=600 [json]=1000 [csv]=600
-                    [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200)
+    [resolve]=4000 [decoder]=600 [json]=1000 [csv]=600
+    [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200 [metadata]=1000)
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 # Whether clang can link a fuzzer.
@@ -131,9 +134,25 @@ make --no-print-directory -j2 -f "$here/fuzz.mk" ENGINE="$engine" BUILD="$build"
     exit 1
 }
 python3 "$here/seeds.py" "$build/seeds" || exit 1
+# Each target in a process of its own, which leaves its counts in a file.
+results=$build/results
+rm -rf "$results" && mkdir -p "$results"
 for target in "${all[@]}"; do
-    replay "$target"
-    [ "$engine" = libfuzzer ] && fuzz "$target"
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+        wait -n
+    done
+    {
+        replay "$target"
+        [ "$engine" = libfuzzer ] && fuzz "$target"
+        echo "$passed $failed" >"$results/$target"
+    } &
+done
+wait
+for target in "${all[@]}"; do
+    # A target without counts has not come to its end.
+    read -r good bad <"$results/$target" || { good=0 && bad=1; }
+    passed=$((passed + good))
+    failed=$((failed + bad))
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

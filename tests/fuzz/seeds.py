@@ -6,6 +6,7 @@ The corpus that is kept was grown and minimised from these: tests/fuzz/run.sh --
 
 import io
 import json
+import re
 import struct
 import sys
 import zlib
@@ -102,6 +103,19 @@ def event(version):
     tail = long(1) + text("p") + long(1) + money + longs(0, 1, 7, 1, 2, 0, 2, 0, 0) + text("here")
     numbers = b"\1" + longs(-3, 1 << 40) + single + struct.pack("<d", -2.25)
     return numbers + money + total + text("t") + common + place + tail
+
+
+def writers():
+    """Values of both versions by number, and of schemas that are like them."""
+    yield b"\0" + event(2)
+    yield b"\1" + event(1)
+    for version in (1, 2):
+        schema = read(f"tests/fuzz/contracts/v{version}.avsc")
+        yield b"\2" + schema + b"\0" + event(version)
+        optional = schema.replace(b'"boolean"', b'["null", "boolean"]')
+        yield b"\2" + optional + b"\0" + event(version)
+        wider = schema.replace(b'"name": "flag", "type": "boolean"', b'"name": "f", "type": "long"')
+        yield b"\2" + wider + b"\0" + event(version)
 
 
 EVENT_JSON = {
@@ -222,6 +236,35 @@ def logs():
     yield bytes([1, 1, 0]) + bytes([0, len(good)]) + good
 
 
+def metadata(generated):
+    """generated: the C of the pipeline whose ledgers are read; without it no head is its own."""
+    plan = re.search(r'\.hash = "(\w+)"', generated.read_text()) if generated.exists() else None
+    head = {
+        "ledger": 1,
+        "pipeline": "traffic",
+        "plan": plan[1] if plan else "0" * 16,
+        "traffic": "shoppers",
+        "source": "events",
+        "partitions": 2,
+        "seed": 7,
+        "start": "2026-01-01T00:00:00.000Z",
+        "rate": 1000,
+        "count": 30000,
+        "stops": [20000],
+        "position": 30391,
+    }
+    yield b"\0" + json.dumps(head).encode()
+    yield b"\0" + json.dumps({**head, "count": None}).encode()
+    yield b"\1\1" + long(300) + long(2) + text(b"") + 3 * long(1 << 40) + b"\0" + bytes(20)
+    yield b"\1\1" + long(1) + long(0) + text(b"hint") + 3 * long(-(1 << 62)) + b"\1" + b"\3\1\1" * 9
+    yield b"\2" + long(2) + long(10) + long(200)
+    value = {"id": "e", "kind": "view", "user": "u", "country": "NO", "amount": None, "at": 0}
+    row = {"partition": 1, "kafka_time": "2026-01-01T00:00:01Z", "key": "u", "value": value}
+    yield b"\3" + json.dumps(row).encode()
+    yield b"\3" + b'{"value_base64":"AAE="}'
+    yield b"\3" + b'{"key":null,"value_text":"\\u00e9"}'
+
+
 def functions():
     for choice, first, second in (
         (0, "%Y-%m-%dT%H:%M:%S.%f%z", "2026-01-31T10:00:00.123456+01:00"),
@@ -254,6 +297,7 @@ def make(directory):
         "format": programs(),
         "schema": schemas(),
         "decoder": values,
+        "resolve": list(writers()),
         "writer_schema": [schema + b"\0" + event(2) for schema in schemas()]
         + [CLICK.encode() + b"\0\2\2\6abc"],
         "json": [
@@ -271,6 +315,7 @@ def make(directory):
         "log": logs(),
         "container": containers(),
         "functions": functions(),
+        "metadata": metadata(Path(directory).parent / "traffic" / "traffic.c"),
         "inputs": [
             bytes([kind, choice, limit]) + body
             for kind in range(4)

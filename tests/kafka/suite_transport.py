@@ -148,7 +148,7 @@ def persist(driver, source, target, number):
     raise AssertionError("waited too long")
 
 
-# One process ---------------------------------------------------------------------------------------
+# One process ----------------------------------------------------------------------------------
 
 
 def test_commit_is_atomic(env):
@@ -257,7 +257,7 @@ def test_record_too_large(env):
     assert values(env, target) == []
 
 
-# Requests that get lost ----------------------------------------------------------------------------
+# Requests that get lost -----------------------------------------------------------------------
 
 
 def test_lost_answers(env):
@@ -377,7 +377,7 @@ def test_require_stable(env):
         assert driver.answer() == "committed"
 
 
-# Several processes ---------------------------------------------------------------------------------
+# Several processes ----------------------------------------------------------------------------
 
 
 def test_zombie_is_fenced(env):
@@ -466,7 +466,7 @@ def test_quick_restart(env):
             a.expect("nothing", f"poll {SESSION_S * 1500}")
 
 
-# Topics that change --------------------------------------------------------------------------------
+# Topics that change ---------------------------------------------------------------------------
 
 
 def test_other_plan(env):
@@ -487,6 +487,7 @@ def test_topic_made_anew(env):
         driver.member(source, target)
         assert commit_one(driver, source, target, 1) == "committed"
         with env.cluster.admin() as admin:
+            wait_until(lambda: admin.group_offsets(env.name))  # its marker may still be under way
             (committed,) = admin.group_offsets(env.name).values()
             admin.create_topic(f"{env.name}-other", 1)
             admin.commit_offsets(f"{env.name}-2", {(f"{env.name}-other", 0): committed})
@@ -535,7 +536,7 @@ def test_retention_overtakes(env):
         driver.failure(f"read {source} 0 10 - 30000", "ends at offset 10", "position is 99")
 
 
-# Security ------------------------------------------------------------------------------------------
+# Security -------------------------------------------------------------------------------------
 
 
 def secure(env, **changed):

@@ -1,5 +1,6 @@
 """A case, a directory with generated.pipe, paths.json, contracts/, in/: built, run, compared."""
 
+import glob
 import json
 import os
 import random
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import compare
 import inputs
+import steps
 from model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,7 @@ class Case:
         self.directory, self.build = Path(directory).resolve(), Path(build).resolve()
         self.paths = json.loads((self.directory / "paths.json").read_text())
         self.kills = 0
+        self.raises = 0  # of time, of partitions that were idle
 
     def compile(self):
         pipec = self.build / "pipec"
@@ -61,9 +64,12 @@ class Case:
         os.chdir(self.directory)  # paths of files are columns of rejects
         try:
             sources = {name: path for name, path in self.paths.items() if name in self.sources}
-            self.model = Model(self.plan, inputs.load(self.plan, sources)).run()
+            self.compute_from(inputs.load(self.plan, sources))
         finally:
             os.chdir(here)
+
+    def compute_from(self, loaded):
+        self.model = Model(self.plan, loaded).run()
         for node in self.plan["nodes"]:
             if node["node"] == "sink":
                 self.model.sinks[node["name"]].identity = groups_of(self.plan, node["from"])
@@ -106,6 +112,23 @@ class Case:
             raise Broken(f"{name}: the conservation equations do not hold\n{text}")
         return directory
 
+    def run_in_steps(self, rng):
+        """Topics that are fed while partitions fall idle and wake; then the model of those."""
+        directory = self.run_directory("steps")
+        nodes = [node for node in self.plan["nodes"] if node["node"] == "source"]
+        for node in nodes:
+            node["files"] = sorted(glob.glob(str(self.directory / self.paths[node["name"]])))
+        self.kills += steps.run_in_steps(self.program, directory, nodes, rng)
+        loaded = inputs.load(self.plan, {}, self.program, directory / "run")
+        self.raises += sum(
+            isinstance(item, tuple)
+            for partitions in loaded.values()
+            for partition in partitions
+            for item in partition
+        )
+        self.compute_from(loaded)
+        return directory
+
     def compare(self, directory):
         for sink in self.model.sinks.values():
             paths = {sink.name: directory / self.paths[sink.name]} if sink.kind == "file" else {}
@@ -120,10 +143,20 @@ class Case:
         self.compile()
         self.compute()
         self.compare(self.run("straight"))
+        # Within 1 KiB states spill at every save, and every commit saves.
+        memory = random.Random(f"memory {seed}")
+        budget = ["--state-memory", memory.choice(["1KiB", "512MiB"])]
         batch = str(rng.choice([1, 2, 7, 64]))
-        self.compare(self.run("often", "--commit-interval", "1ms", "--batch", batch))
+        self.compare(self.run("often", "--commit-interval", "1ms", "--batch", batch, *budget))
+        budget = ["--state-memory", memory.choice(["1KiB", "512MiB"])]
         batch = str(rng.choice([1, 3, 20]))
-        self.compare(self.run("killed", "--commit-interval", "1ms", "--batch", batch, kills=rng))
+        self.compare(
+            self.run("killed", "--commit-interval", "1ms", "--batch", batch, *budget, kills=rng)
+        )
+        if all(
+            node["transport"] == "kafka" for node in self.plan["nodes"] if node["node"] == "source"
+        ):
+            self.compare(self.run_in_steps(random.Random(f"steps {seed}")))
 
 
 def groups_of(plan, name):

@@ -22,6 +22,7 @@ from generate_sources import Sources
 class Generator(Sources):
     def __init__(self, seed, directory):
         self.rng = random.Random(seed)
+        self.idle_rng = random.Random(f"idle {seed}")
         self.directory = Path(directory)
         self.statements, self.sinks = ["pipeline generated;"], []
         self.paths = {}

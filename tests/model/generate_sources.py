@@ -113,6 +113,12 @@ class Sources:
             fields.append(Field(f"c{i}", random_kind(rng, flat), rng.random() < 0.4))
         return fields
 
+    def idle(self):
+        """For the way in which topics are fed step by step; files know no idle partitions."""
+        return f" idle {self.idle_rng.choice(['100ms', '300ms'])}" + (
+            " advance" if self.idle_rng.random() < 0.4 else ""
+        )
+
     def text_source(self):
         """Lines or bytes, cut up by a select."""
         rng = self.rng
@@ -136,8 +142,9 @@ class Sources:
         else:
             clauses = f"from kafka topic 'in.{name}' partitions {partitions} format {form}"
             time = "event time kafka_time"
+        idle = self.idle() if form != "file" else ""
         self.statements.append(
-            f"source {name} {clauses}\n  {time}\n  watermark {self.bound_ms}ms\n"
+            f"source {name} {clauses}\n  {time}\n  watermark {self.bound_ms}ms{idle}\n"
             "  rejects to rejected;"
         )
         fields = [
@@ -227,6 +234,7 @@ class Sources:
             "event time "
             + ("kafka_time" if by_clock else "ts + 250ms as at" if self.computed else "ts")
             + f"\n  watermark {self.bound_ms}ms"
+            + (self.idle() if kafka else "")
             + (f" ahead {ahead_ms}ms" if ahead_ms == 10000 else "")
         )
         drop = kafka and rng.random() < 0.5

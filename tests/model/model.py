@@ -258,6 +258,9 @@ class Window:
 
     def close(self, model, stream):
         """Sends the last row of every window that is over."""
+        for sink in stream.sinks:
+            times = [model.watermark(stream.inputs, task) for task, _ in self.groups()]
+            sink.open_beyond = min(times, default=PLUS)
         for task, group in sorted(self.groups(), key=lambda pair: (pair[1].end, repr(pair[1].key))):
             watermark = model.watermark(stream.inputs, task)
             if group.end + (self.lateness if self.emit == "final" else 0) > watermark:
@@ -321,6 +324,7 @@ class Sink:
         )
         self.corrections = any(c.name == "revision" for c in stream.columns)
         self.outputs = []
+        self.open_beyond = PLUS  # of windows that end later early rows may be there
 
     def push(self, row, context):
         key = partition = None

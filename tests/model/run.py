@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random pipelines on random inputs: straight, with other commits, killed: all equal to the model.
+"""Random pipelines on random inputs: straight, with other commits, killed, and with partitions that
+fall idle and wake: all equal to the model.
 
 run.py [--cases N] [--seed S] [--build DIR] [--jobs N] [--endless]     seeds S, S + 1, …
 run.py --directory DIR                                                 one kept case again
@@ -63,7 +64,7 @@ def run_fixed(task):
 
 
 def run_case(task):
-    """(seed, None or what is wrong, kills)."""
+    """(seed, None or what is wrong, kills, raises of idle partitions' time)."""
     seed, build, scratch, keep = task
     directory = Path(scratch) / str(seed)
     shutil.rmtree(directory, ignore_errors=True)
@@ -76,7 +77,7 @@ def check_case(name, seed, directory, build, keep):
         case = Case(directory, build)
         case.check(seed)
         shutil.rmtree(directory)
-        return name, None, case.kills
+        return name, None, case.kills, case.raises
     except (Broken, compare.Difference) as error:
         wrong = f"{type(error).__name__}: {error}"
     except Exception:  # a fault of the model itself is a failure too
@@ -84,7 +85,7 @@ def check_case(name, seed, directory, build, keep):
     kept = Path(keep) / str(name)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.move(directory, kept)
-    return name, wrong, 0
+    return name, wrong, 0, 0
 
 
 def report(seed, wrong, options):
@@ -143,22 +144,30 @@ def main():
         ROOT / "build" / "model-failures"
     )
     Path(options.keep).mkdir(parents=True, exist_ok=True)
-    began, passed, failed, all_kills = time.monotonic(), 0, 0, 0
+    began, passed, failed, all_kills, all_raises = time.monotonic(), 0, 0, 0, 0
     with multiprocessing.Pool(options.jobs) as pool:
         results = (
             result for run, some in tasks(options) for result in pool.imap_unordered(run, some)
         )
-        for seed, wrong, kills in results:
+        for seed, wrong, kills, raises in results:
             passed, failed = passed + (wrong is None), failed + (wrong is not None)
             all_kills += kills
+            all_raises += raises
             if wrong is not None:
                 report(seed, wrong, options)
             if (passed + failed) % 100 == 0:
                 print(
-                    f"{passed + failed} cases, {all_kills} kills, {time.monotonic() - began:.0f} s",
+                    f"{passed + failed} cases, {all_kills} kills, {all_raises} raises of idle "
+                    f"partitions, {time.monotonic() - began:.0f} s",
                     flush=True,
                 )
-    print(f"{all_kills} kills, {time.monotonic() - began:.0f} s")
+    print(
+        f"{all_kills} kills, {all_raises} raises of idle partitions, "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    if options.cases >= 100 and all_raises == 0:
+        print("FAIL no partition was ever idle")
+        failed += 1
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -566,6 +566,41 @@ def full_disk(build, scratch):
             expect_equal(expected, click_outputs(build / "clickstream", disk), f"{size} KB")
 
 
+def little_memory(build, scratch):
+    """With states that leave memory at every save, killed and gone on with: the same rows."""
+    straight = scratch / "straight"
+    straight.mkdir()
+    call(click_run(build, straight, count=6000), straight)
+    expected = click_outputs(build / "clickstream", straight)
+    small = scratch / "small"
+    small.mkdir()
+    little = ["--state-memory", "1KiB", "--commit-interval", "5ms"]
+    command = click_run(build, small, *little, count=6000)
+    for seconds in (0.1, 0.2, 0.4, 0.4):
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=small,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=seconds)
+        process.kill()
+        process.wait()
+    report = call(command, small)
+    if "NOT EQUAL" in report or "beyond --state-memory" not in report:
+        raise Failure(report)
+    state = call([build / "clickstream", "inspect", "run", "state"], small)
+    spilled = [int(line.split()[-2]) for line in state.splitlines() if " dedup " in line]
+    if not spilled or min(spilled) == 0:
+        raise Failure(f"ids that are on disk alone are expected:\n{state}")
+    expect_equal(expected, click_outputs(build / "clickstream", small), "1 KiB")
+    call([build / "clickstream", "reconcile", "run"], small)
+    shutil.rmtree(small / "run" / "state")  # made again from the log, within the budget
+    call(click_run(build, small, *little, count=6000), small)
+    expect_equal(expected, click_outputs(build / "clickstream", small), "state made again")
+
+
 ECHO = """pipeline echo;
 source lines from file '-' format text rejects to refused;
 sink shown from lines to stdout format jsonl at least once;
@@ -715,6 +750,7 @@ TESTS = [
     edited_window,
     revenue_balances,
     full_disk,
+    little_memory,
     closed_descriptors,
     directory_removed,
     damaged_log,

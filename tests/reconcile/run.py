@@ -613,6 +613,23 @@ def injected_rows_are_told_apart(build):
         raise Failure(verdict["layers"][0])
 
 
+def injected_rows_alone_are_the_truth(build):
+    cwd = build.scratch / "injected"
+    cwd.mkdir()
+    value = {"event_id": "x", "session_id": "s", "event_type": "page_view", "category": "rugs",
+             "country": "DE", "occurred_at": "2026-01-01T00:00:01Z"}
+    rows = [
+        {"key": "s", "kafka_time": "2026-01-01T00:00:01Z", "value": {**value, "event_id": str(i)}}
+        for i in range(20)
+    ]
+    (cwd / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call([build.clickstream, "inject", "--embedded", "run", "rows.jsonl"], cwd)
+    call([build.clickstream, "run", "--embedded", "run", "--until-end"], cwd)
+    raw = reconcile(build.clickstream, cwd, True)["layers"][0]
+    if (raw["injected"], raw["rows"], raw["ledger"]) != (20, 20, False):
+        raise Failure(raw)
+
+
 # ---- Refusals ----
 
 
@@ -675,6 +692,7 @@ TESTS = [
     other_traffic_is_refused,
     raised_counts_are_exact,
     injected_rows_are_told_apart,
+    injected_rows_alone_are_the_truth,
     a_running_directory_is_refused,
     bad_usage_is_told,
 ]

@@ -7,7 +7,9 @@
  *   tamper DIR twice TOPIC PARTITION    the last batch is there again, behind itself
  *   tamper DIR counter TASK             the first counter of a task is one too high
  *   tamper DIR put NAME HEX             metadata NAME gets this value
+ *   tamper DIR put-state NAME HEX       likewise in the state
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +112,8 @@ static size_t skip_varint(const char *value, size_t at)
     return at + 1;
 }
 
-/* Version, offset, seq, hint, three times, ended; then by stream a varint of bits and the counters
- * that are not 0: engine_commit.c. */
+/* Version, offset, seq, hint, three times, ended, idle, skipped, digest; then by stream a varint of
+ * bits and the counters that are not 0: engine_commit.c. */
 static void change_counter(const char *task)
 {
     char name[512];
@@ -122,8 +124,10 @@ static void change_counter(const char *task)
     at += 1 + (size_t)(uint8_t)value[at] / 2; /* a short hint: its length is one zigzag byte */
     for (int i = 0; i < 3; i++)
         at = skip_varint(value, at);
-    at++;
-    at = skip_varint(value, at); /* the bits of the first stream */
+    at += 2;
+    at = skip_varint(value, at);
+    at += 1 + (size_t)(uint8_t)value[at] / 2; /* a digest, as the hint */
+    at = skip_varint(value, at);              /* the bits of the first stream */
     value[at] ^= 1;
     put(name, strlen(name), value, size);
     rocksdb_free(value);
@@ -147,20 +151,22 @@ int main(int argc, char **argv)
     char path[4096], *error = NULL;
     if (argc < 4) {
         fprintf(stderr, "usage: tamper DIR drop|hole|flip|twice TOPIC PARTITION | counter TASK | "
-                        "put NAME HEX\n");
+                        "put|put-state NAME HEX\n");
         return 2;
     }
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_options_set_compression(options, rocksdb_no_compression);
+    rocksdb_options_set_uint64add_merge_operator(options); /* write_count.c */
     reads = rocksdb_readoptions_create();
     writes = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(writes, 1);
-    snprintf(path, sizeof path, "%s/log", argv[1]);
+    bool state = strcmp(argv[2], "put-state") == 0;
+    snprintf(path, sizeof path, "%s/%s", argv[1], state ? "state" : "log");
     db = rocksdb_open(options, path, &error);
     stop_if(error);
     if (strcmp(argv[2], "counter") == 0)
         change_counter(argv[3]);
-    else if (strcmp(argv[2], "put") == 0 && argc > 4)
+    else if ((state || strcmp(argv[2], "put") == 0) && argc > 4)
         put_metadata(argv[3], argv[4]);
     else
         change_batch(argv[2], argv[3], argc > 4 ? atoi(argv[4]) : 0);

@@ -67,7 +67,8 @@ static int64_t read_all(struct pipe_log *log, uint32_t topic, int32_t partition,
     uint32_t count;
     int64_t seen = 0;
     enum pipe_log_state state;
-    while ((state = log->ops->read(reader, step, &records, &count)) == PIPE_LOG_RECORDS) {
+    while ((state = log->ops->read(reader, step, INT64_MAX, &records, &count)) ==
+           PIPE_LOG_RECORDS) {
         assert_in_range(count, 1, step);
         for (uint32_t i = 0; i < count; i++, seen++) {
             char expected[32];
@@ -101,9 +102,9 @@ static void test_records(void **state)
     fill(log, topic, 1, 0, 100);
     assert_int_equal(log->ops->end(log, topic, 1), 0); /* not committed */
     assert_int_equal(read_all(log, topic, 1, 0, 10), 0);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     fill(log, topic, 1, 100, 150);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     assert_int_equal(log->ops->end(log, topic, 1), 150);
     assert_int_equal(log->ops->end(log, topic, 0), 0);
     for (int64_t from = 0; from <= 150; from += 7)
@@ -113,7 +114,7 @@ static void test_records(void **state)
     assert_int_equal(topic_of(log, "t", 3), topic);
     assert_int_equal(read_all(log, topic, 1, 99, 1000), 51);
     fill(log, topic, 1, 150, 151); /* offsets go on */
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     assert_int_equal(read_all(log, topic, 1, 149, 1000), 2);
     log->ops->close(log);
 }
@@ -126,9 +127,9 @@ static void test_nulls_and_empty(void **state)
     uint32_t topic = topic_of(log, "t", 1), count;
     append(log, topic, 0, INT64_MIN, NULL, NULL);
     append(log, topic, 0, INT64_MAX, "", "");
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     struct pipe_log_reader *reader = log->ops->reader(log, topic, 0, 0, &constant);
-    assert_int_equal(log->ops->read(reader, 10, &records, &count), PIPE_LOG_RECORDS);
+    assert_int_equal(log->ops->read(reader, 10, INT64_MAX, &records, &count), PIPE_LOG_RECORDS);
     assert_int_equal(count, 2);
     assert_null(records[0].key.data);
     assert_null(records[0].payload.data);
@@ -155,11 +156,11 @@ static void test_big(void **state)
         assert_true(
             log->ops->append(log, topic, 0, i, pipe_str_of(NULL, 0), pipe_str_of(big, size)));
     }
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     log = open_log();
     struct pipe_log_reader *reader = log->ops->reader(log, topic, 0, 0, &constant);
-    while (log->ops->read(reader, 100, &records, &count) == PIPE_LOG_RECORDS) {
+    while (log->ops->read(reader, 100, INT64_MAX, &records, &count) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++, seen++) {
             memset(big, 'a' + (int)seen, size);
             assert_int_equal(records[i].payload.size, size);
@@ -184,14 +185,14 @@ static void test_abort_and_metadata(void **state)
     assert_true(log->ops->get(log, "name", &value, &found));
     assert_false(found);
     log->ops->abort(log);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     assert_int_equal(log->ops->end(log, topic, 0), 0);
     assert_true(log->ops->get(log, "name", &value, &found));
     assert_false(found);
     fill(log, topic, 0, 0, 5);
     assert_true(log->ops->put(log, "name", "two", 3));
     assert_true(log->ops->put(log, "empty", NULL, 0));
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     log = open_log();
     assert_true(log->ops->get(log, "name", &value, &found));
@@ -210,7 +211,7 @@ static void test_partition_counts(void **state)
     uint32_t topic;
     topic_of(log, "a", 2);
     topic_of(log, "b", 5);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     assert_false(log->ops->topic(log, "a", 3, &topic));
     assert_non_null(strstr(log->error, "topic a has 2 partitions"));
     log->ops->close(log);
@@ -231,7 +232,7 @@ static int write_and_die(const char *where, int64_t many)
         return 1;
     int64_t from = log->ops->end(log, topic, 0);
     fill(log, topic, 0, from, from + many);
-    if (!log->ops->commit(log))
+    if (log->ops->commit(log) != PIPE_LOG_COMMITTED)
         return 1;
     fill(log, topic, 0, from + many, from + many + 50);
     return raise(SIGKILL);
@@ -264,6 +265,7 @@ static void overwrite(const char *key, size_t key_bytes, const char *value, size
     char path[128], *error = NULL;
     snprintf(path, sizeof path, "%s/log", dir);
     rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_options_set_uint64add_merge_operator(options);
     rocksdb_options_set_compaction_style(options, rocksdb_universal_compaction);
     rocksdb_t *db = rocksdb_open(options, path, &error);
     assert_null(error);
@@ -299,7 +301,8 @@ static void read_rows(struct pipe_log *log, uint32_t topic, int64_t from, uint32
     uint32_t count;
     int64_t row = from;
     enum pipe_log_state state;
-    while ((state = log->ops->read(reader, step, &records, &count)) == PIPE_LOG_RECORDS) {
+    while ((state = log->ops->read(reader, step, INT64_MAX, &records, &count)) ==
+           PIPE_LOG_RECORDS) {
         assert_in_range(count, 1, step);
         for (uint32_t i = 0; i < count; i++, row++) {
             assert_int_equal(records[i].offset, row);
@@ -333,7 +336,7 @@ static void test_shared(void **state)
         append_row(log, copy, 0, row);
         bytes += row_text(row).size;
         if (row % 3000 == 999 || row == ROWS - 1)
-            assert_true(log->ops->commit(log));
+            assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     }
     assert_true(log->written_bytes < bytes * 5 / 4);
     for (int again = 0; again < 2; again++) {
@@ -358,7 +361,7 @@ static void test_malformed_references(void **state)
     char chunk[] = "\1\0\0\0\1\0\0\0\xe8\3\0\0\0\0\0\0\0\0\xc9\x81\x80\x80\x10\0\0\0\x10";
     struct pipe_log *log = open_log();
     topic_of(log, "t", 2);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     for (int partition = 0; partition < 2; partition++) {
         chunk[sizeof chunk - 1 - 3] = (char)partition;
@@ -367,7 +370,7 @@ static void test_malformed_references(void **state)
         struct pipe_record constant = {0}, *records;
         uint32_t count;
         struct pipe_log_reader *reader = log->ops->reader(log, 0, 0, 0, &constant);
-        assert_int_equal(log->ops->read(reader, 10, &records, &count), PIPE_LOG_FAILED);
+        assert_int_equal(log->ops->read(reader, 10, INT64_MAX, &records, &count), PIPE_LOG_FAILED);
         assert_non_null(strstr(log->error, "its value is missing"));
         log->ops->reader_close(reader);
         log->ops->close(log);
@@ -383,7 +386,7 @@ static void test_malformed_chunks(void **state)
     char good[64], error[512];
     struct pipe_log *log = open_log();
     topic_of(log, "t", 1);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     /* version, count 2, time 1000; (delta 0, no key, "v0"), (delta -3, key k, "v1") */
     static const char whole[] = "\1\0\0\0\2\0\0\0\xe8\3\0\0\0\0\0\0\0\0\3v0\5\2\3kv1";
@@ -400,7 +403,7 @@ static void test_malformed_chunks(void **state)
         struct pipe_record constant = {0}, *records;
         uint32_t count;
         struct pipe_log_reader *reader = log->ops->reader(log, 0, 0, 0, &constant);
-        enum pipe_log_state got = log->ops->read(reader, 10, &records, &count);
+        enum pipe_log_state got = log->ops->read(reader, 10, INT64_MAX, &records, &count);
         assert_int_equal(got, cut == size ? PIPE_LOG_RECORDS : PIPE_LOG_FAILED);
         if (got == PIPE_LOG_FAILED)
             assert_non_null(strstr(log->error, "the chunk is cut"));
@@ -415,7 +418,7 @@ static void test_malformed_chunks(void **state)
         struct pipe_record constant = {0}, *records;
         uint32_t count;
         struct pipe_log_reader *reader = log->ops->reader(log, 0, 0, 0, &constant);
-        (void)log->ops->read(reader, 10, &records, &count);
+        (void)log->ops->read(reader, 10, INT64_MAX, &records, &count);
         log->ops->reader_close(reader);
         log->ops->close(log);
     }
@@ -429,9 +432,9 @@ static void test_torn_tail(void **state)
     struct pipe_log *log = open_log();
     uint32_t topic = topic_of(log, "t", 1);
     fill(log, topic, 0, 0, 10);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     fill(log, topic, 0, 10, 20);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     snprintf(path, sizeof path, "%s/log", dir);
     DIR *files = opendir(path);
@@ -467,7 +470,7 @@ static void test_list_and_read_only(void **state)
     struct pipe_log *log = open_log();
     assert_true(log->ops->put(log, "task/2", "b", 1) && log->ops->put(log, "task/1", "a", 1) &&
                 log->ops->put(log, "taskx", "c", 1));
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     struct pipe_log *other = pipe_log_embedded_open(dir, true, error, sizeof error);
     assert_non_null(other); /* while it is open for writing */
     assert_string_equal(other->incarnation, log->incarnation);
@@ -484,7 +487,7 @@ static void test_no_messages(void **state)
     (void)state;
     struct pipe_log *log = open_log();
     fill(log, topic_of(log, "t", 1), 0, 0, 10);
-    assert_true(log->ops->commit(log));
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
     log->ops->close(log);
     snprintf(path, sizeof path, "%s/log/CURRENT", dir);
     assert_int_equal(access(path, F_OK), 0);

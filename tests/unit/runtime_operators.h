@@ -128,6 +128,7 @@ struct bench {
     const struct pipe_state_def *def;
     const struct pipe_state_ops *ops;
     struct store store;
+    bool attached;
 };
 
 static const struct pipe_hash_key bench_hash_key = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
@@ -159,18 +160,83 @@ static inline void bench_save(struct bench *bench)
     bench->ops->save(bench->state, &writer);
 }
 
-/* Saves, destroys and loads, the entries in any order. */
-static inline void bench_restart(struct bench *bench, struct dice *dice)
+static inline bool store_get(const struct pipe_state_reader *reader, const void *key,
+                             size_t key_bytes, struct pipe_buf *value, bool *found)
+{
+    const struct store *store = reader->context;
+    *found = false;
+    for (size_t i = 0; i < store->count && !*found; i++) {
+        const struct store_entry *entry = &store->entries[i];
+        *found = store_compare(entry, key, key_bytes) == 0;
+        value->size = 0;
+        if (*found)
+            pipe_buf_add(value, entry->value, entry->value_bytes);
+    }
+    return true;
+}
+
+static inline bool store_first(const struct pipe_state_reader *reader, const void *prefix,
+                               size_t prefix_bytes, struct pipe_buf *key, struct pipe_buf *value,
+                               bool *found)
+{
+    const struct store *store = reader->context;
+    const struct store_entry *least = NULL;
+    for (size_t i = 0; i < store->count; i++) {
+        const struct store_entry *entry = &store->entries[i];
+        if (entry->key_bytes >= prefix_bytes && memcmp(entry->key, prefix, prefix_bytes) == 0 &&
+            (least == NULL || store_compare(entry, least->key, least->key_bytes) < 0))
+            least = entry;
+    }
+    *found = least != NULL;
+    key->size = value->size = 0;
+    if (*found) {
+        pipe_buf_add(key, least->key, least->key_bytes);
+        pipe_buf_add(value, least->value, least->value_bytes);
+    }
+    return true;
+}
+
+static inline const char *store_fault(const struct pipe_state_reader *reader)
+{
+    (void)reader;
+    return "none";
+}
+
+/* From now on the state may spill. */
+static inline void bench_attach(struct bench *bench)
+{
+    struct pipe_state_reader reader = {
+        .context = &bench->store, .get = store_get, .first = store_first, .fault = store_fault};
+    bench->attached = bench->ops->attach != NULL;
+    if (bench->attached)
+        bench->ops->attach(bench->state, &reader);
+}
+
+/* Saves, and lets the state go of about so many bytes in the same save. */
+static inline void bench_spill(struct bench *bench, uint64_t bytes, bool traces)
+{
+    struct pipe_state_writer writer = {&bench->store, store_put, store_remove, store_remove_range};
+    bench->ops->spill(bench->state, bytes, traces, &writer);
+    bench->ops->save(bench->state, &writer);
+}
+
+static inline int store_compare_entries(const void *a, const void *b)
+{
+    const struct store_entry *x = a, *y = b;
+    return store_compare(x, y->key, y->key_bytes);
+}
+
+/* Saves, destroys and loads, the entries in the order of their keys. */
+static inline void bench_restart(struct bench *bench)
 {
     bench_save(bench);
     bench->ops->destroy(bench->state);
     bench->state = bench->ops->create(bench->def, &bench_hash_key);
-    for (size_t i = bench->store.count; i > 1; i--) {
-        size_t k = (size_t)dice_roll(dice, (int64_t)i);
-        struct store_entry swap = bench->store.entries[i - 1];
-        bench->store.entries[i - 1] = bench->store.entries[k];
-        bench->store.entries[k] = swap;
-    }
+    if (bench->attached)
+        bench_attach(bench);
+    if (bench->store.count > 1)
+        qsort(bench->store.entries, bench->store.count, sizeof *bench->store.entries,
+              store_compare_entries);
     for (size_t i = 0; i < bench->store.count; i++) {
         const struct store_entry *entry = &bench->store.entries[i];
         assert_true(bench->ops->load(bench->state, entry->key, entry->key_bytes, entry->value,

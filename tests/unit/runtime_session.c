@@ -211,7 +211,7 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trou
         greatest = event.time > greatest ? event.time : greatest;
         bench_watermark(&bench, greatest - bound, !trouble || dice_roll(&other, 3) == 0);
         if (trouble && dice_roll(&other, 8) == 0)
-            bench_restart(&bench, &other);
+            bench_restart(&bench);
         else if (trouble && dice_roll(&other, 5) == 0)
             bench_save(&bench);
         check_balance(&bench);
@@ -297,7 +297,7 @@ static void run_behind(uint64_t seed)
         bench_watermark(&bench, markers[0] < markers[1] ? markers[0] : markers[1],
                         dice_roll(&other, 2) == 0);
         if (dice_roll(&other, 20) == 0)
-            bench_restart(&bench, &other);
+            bench_restart(&bench);
         check_balance(&bench);
     }
     bench_watermark(&bench, PIPE_TIME_MAX, true);

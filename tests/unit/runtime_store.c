@@ -159,6 +159,7 @@ static void overwrite(const char *key, size_t key_bytes, const char *value, size
     char path[128], *error = NULL;
     snprintf(path, sizeof path, "%s/state", dir);
     rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_options_set_uint64add_merge_operator(options);
     rocksdb_t *db = rocksdb_open(options, path, &error);
     assert_null(error);
     rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
@@ -197,9 +198,55 @@ static void test_malformed(void **state)
     pipe_store_close(store);
 }
 
+/* Another format is told from ours, and so is the first, which had no number. */
+static void test_version(void **state)
+{
+    (void)state;
+    bool created;
+    struct pipe_store *store = open_store(&created);
+    assert_true(created);
+    assert_string_equal(pipe_store_version(store), PIPE_STATE_VERSION);
+    pipe_store_close(store);
+    overwrite("mversion", 8, "91", 2);
+    store = open_store(&created);
+    assert_false(created);
+    assert_string_equal(pipe_store_version(store), "91");
+    pipe_store_close(store);
+}
+
+/* What was saved is read back by key and by prefix, of the own state alone. */
+static void test_reading(void **state)
+{
+    (void)state;
+    bool created, found;
+    struct pipe_buf key = {0}, value = {0};
+    struct pipe_store *store = open_store(&created);
+    save(store, 0, 1, 2, "+ab=1 +ac=2 +b=3");
+    save(store, 0, 1, 3, "+aa=4");
+    struct pipe_state_reader reader = pipe_store_reader(store, 0, 1, 2);
+    assert_true(reader.get(&reader, "ac", 2, &value, &found));
+    assert_true(found && value.size == 1 && value.data[0] == '2');
+    assert_true(reader.get(&reader, "aa", 2, &value, &found));
+    assert_false(found);
+    assert_true(reader.first(&reader, "a", 1, &key, &value, &found));
+    assert_true(found && key.size == 2 && memcmp(key.data, "ab", 2) == 0 && value.data[0] == '1');
+    assert_true(reader.first(&reader, "c", 1, &key, &value, &found));
+    assert_false(found);
+    save(store, 0, 1, 2, "+ac=5 -ab");
+    assert_true(reader.get(&reader, "ac", 2, &value, &found));
+    assert_true(found && value.data[0] == '5');
+    assert_true(reader.first(&reader, "a", 1, &key, &value, &found));
+    assert_true(found && memcmp(key.data, "ac", 2) == 0);
+    pipe_store_close(store);
+    pipe_buf_free(&key);
+    pipe_buf_free(&value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_version, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_reading, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_entries, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_positions, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_malformed, make_dir, remove_dir),

@@ -229,7 +229,23 @@ struct trouble {
     unsigned restart_one_in, settle_one_in; /* 0: never */
     bool lag;                               /* advance is called only now and then */
     uint64_t seed;
+    bool spills; /* now and then some windows, or all, leave memory */
 };
+
+static void spill_some(struct bench *bench, struct dice *dice)
+{
+    if (dice_roll(dice, 6) == 0)
+        bench_spill(bench, dice_roll(dice, 3) == 0 ? UINT64_MAX : 2000, false);
+}
+
+static uint64_t spilled_reads(const struct bench *bench)
+{
+    struct pipe_state_spilled spilled;
+    bench->ops->spilled(bench->state, &spilled);
+    return spilled.reads;
+}
+
+static uint64_t total_reads;
 
 static void run_local(uint64_t seed, const struct pipe_state_def *def,
                       const struct trouble *trouble, bool with_model)
@@ -239,6 +255,8 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def,
     int64_t bound = dice_roll(&dice, 50), now = 5000 + dice_roll(&dice, 1000);
     int64_t jitter = 1 + dice_roll(&dice, 120), greatest = PIPE_TIME_MIN;
     bench_open(&bench, def, false);
+    if (trouble->spills)
+        bench_attach(&bench);
     for (int64_t i = 0; i < RECORDS; i++) {
         struct event event = random_event(&dice, &now, jitter);
         event.offset = i;
@@ -252,9 +270,12 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def,
         if (trouble->settle_one_in != 0 ? dice_roll(&other, trouble->settle_one_in) == 0 : settle)
             bench.ops->settle(&bench.task, 0);
         if (trouble->restart_one_in != 0 && dice_roll(&other, trouble->restart_one_in) == 0)
-            bench_restart(&bench, &other);
+            bench_restart(&bench);
+        else if (trouble->spills)
+            spill_some(&bench, &other);
         check_balance(&bench);
     }
+    total_reads += spilled_reads(&bench);
     bench_watermark(&bench, PIPE_TIME_MAX, true);
     bench.ops->settle(&bench.task, 0);
     check_balance(&bench);
@@ -287,10 +308,10 @@ static void test_local(void **state)
         size_t count = row_count;
         memcpy(straight, rows, count * sizeof *rows);
         /* Restarts change nothing, nor does a lazy engine, if the commits are the same. */
-        for (unsigned lag = 0; lag < 2; lag++) {
+        for (unsigned lag = 0; lag < 4; lag++) {
             row_count = 0;
-            run_local(seed, &def, &(struct trouble){9, 0, lag != 0, seed}, false);
-            if (lag == 0 || once) {
+            run_local(seed, &def, &(struct trouble){9, 0, lag % 2 != 0, seed, lag > 1}, false);
+            if (lag % 2 == 0 || once) {
                 assert_int_equal(row_count, count);
                 assert_memory_equal(rows, straight, count * sizeof *rows);
             }
@@ -298,7 +319,7 @@ static void test_local(void **state)
         }
         /* Other commits, other corrections; the last rows are the same, revision and all. */
         row_count = 0;
-        run_local(seed, &def, &(struct trouble){7, 3, false, seed + 1}, false);
+        run_local(seed, &def, &(struct trouble){7, 3, false, seed + 1, seed % 2 == 0}, false);
         check_last_rows(once);
         for (size_t i = 0; i < count; i++) {
             const struct row *a = NULL, *b = NULL;
@@ -312,6 +333,7 @@ static void test_local(void **state)
         }
     }
     reject_modulus = 0;
+    assert_true(total_reads > 1000);
 }
 
 /* --- Two phases ------------------------------------------------------------------------------ */
@@ -411,7 +433,9 @@ static void feed_sources(struct bench *sources, struct bench *merge, struct dice
             greatest[p] = event.time > greatest[p] ? event.time : greatest[p];
             bench_watermark(source, greatest[p] - bound, !trouble || dice_roll(&other, 3) == 0);
             if (trouble && dice_roll(&other, 9) == 0)
-                bench_restart(source, &other);
+                bench_restart(source);
+            else if (trouble)
+                spill_some(source, &other);
             check_balance(source);
         }
         if (dice_roll(dice, 2) == 0 && left[p] >= 0)
@@ -420,7 +444,9 @@ static void feed_sources(struct bench *sources, struct bench *merge, struct dice
         if (dice_roll(dice, 3) == 0)
             merge->ops->settle(&merge->task, 0);
         if (trouble && dice_roll(&other, 5) == 0)
-            bench_restart(merge, &other);
+            bench_restart(merge);
+        else if (trouble)
+            spill_some(merge, &other);
     }
     run_merge(merge, markers, SIZE_MAX, &other, false);
     merge->ops->settle(&merge->task, 0);
@@ -443,6 +469,9 @@ static void run_two_phase(uint64_t seed)
     for (int p = 0; p < PARTITIONS; p++)
         bench_open(&sources[p], &from, false);
     bench_open(&merge, &to, true);
+    bench_attach(&merge);
+    for (int p = 0; p < PARTITIONS; p++)
+        bench_attach(&sources[p]);
     feed_sources(sources, &merge, &dice, seed % 2 == 0);
     check_last_rows(to.emit == PIPE_EMIT_FINAL || (to.emit == PIPE_EMIT_CLOSE && to.lateness == 0));
     for (int p = 0; p < PARTITIONS; p++) {

@@ -1,0 +1,17 @@
+/*
+ * environment.h: settings and secrets of the surroundings: NAME holds the value, or NAME_FILE the
+ * path of a file that does (at most 64 KiB; line ends behind it are cut).
+ */
+#ifndef PIPE_ENVIRONMENT_H
+#define PIPE_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* *value: from malloc, NULL if neither is set (or is empty). False: the file can't be read; error
+ * names it, never a value. */
+bool pipe_environment(const char *name, char **value, char *error, size_t error_bytes);
+/* Frees a value that may be a secret: its bytes are overwritten first. NULL is allowed. */
+void pipe_environment_forget(char *value);
+
+#endif

@@ -1,0 +1,233 @@
+/* http.c: see http.h; over libcurl's multi interface. */
+#include "http.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CONNECT_MS 5000
+
+struct pipe_http {
+    CURLM *multi;
+    char *user, *password, *token, *ca_file;
+};
+
+struct pipe_http_request {
+    struct pipe_http *http;
+    CURL *easy;
+    struct curl_slist *headers;
+    size_t answer_bytes;
+    bool too_long;
+    struct pipe_http_answer answer;
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+
+static void start_curl(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static char *copy(const char *text)
+{
+    size_t size = text != NULL ? strlen(text) + 1 : 0;
+    return text != NULL ? memcpy(pipe_malloc(size), text, size) : NULL;
+}
+
+static void forget(char *secret)
+{
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+struct pipe_http *pipe_http_open(const struct pipe_http_config *config)
+{
+    pthread_once(&curl_once, start_curl);
+    struct pipe_http *http = pipe_calloc(1, sizeof *http);
+    http->multi = curl_multi_init();
+    if (http->multi == NULL)
+        pipe_out_of_memory();
+    http->user = copy(config->user);
+    http->password = copy(config->password);
+    http->token = copy(config->token);
+    http->ca_file = copy(config->ca_file);
+    return http;
+}
+
+void pipe_http_close(struct pipe_http *http)
+{
+    if (http == NULL)
+        return;
+    curl_multi_cleanup(http->multi);
+    forget(http->user);
+    forget(http->password);
+    forget(http->token);
+    free(http->ca_file);
+    free(http);
+}
+
+/* ---- One request ---- */
+
+static size_t take_body(char *bytes, size_t one, size_t count, void *context)
+{
+    struct pipe_http_request *request = context;
+    size_t size = one * count;
+    if (size > request->answer_bytes - request->answer.body.size) {
+        request->too_long = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    pipe_buf_add(&request->answer.body, bytes, size);
+    return size;
+}
+
+static void add_header(struct pipe_http_request *request, const char *name, const char *value)
+{
+    char line[256];
+    if (value == NULL)
+        return;
+    snprintf(line, sizeof line, "%s: %s", name, value);
+    struct curl_slist *more = curl_slist_append(request->headers, line);
+    if (more == NULL)
+        pipe_out_of_memory();
+    request->headers = more;
+}
+
+static void set_credentials(struct pipe_http_request *request)
+{
+    const struct pipe_http *http = request->http;
+    if (http->token != NULL) {
+        curl_easy_setopt(request->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        curl_easy_setopt(request->easy, CURLOPT_XOAUTH2_BEARER, http->token);
+    } else if (http->user != NULL) {
+        curl_easy_setopt(request->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(request->easy, CURLOPT_USERNAME, http->user);
+        curl_easy_setopt(request->easy, CURLOPT_PASSWORD,
+                         http->password != NULL ? http->password : "");
+    }
+}
+
+static void set_call(struct pipe_http_request *request, const struct pipe_http_call *call)
+{
+    CURL *easy = request->easy;
+    add_header(request, "Accept", call->accept);
+    add_header(request, "Content-Type", call->content_type);
+    add_header(request, "Expect", ""); /* no pause before the body */
+    curl_easy_setopt(easy, CURLOPT_URL, call->url);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->deadline_ms);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(call->deadline_ms < CONNECT_MS ? call->deadline_ms : CONNECT_MS));
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+    if (call->content_type != NULL) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);
+        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, call->body.data);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+    if (request->http->ca_file != NULL)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, request->http->ca_file);
+    set_credentials(request);
+}
+
+struct pipe_http_request *pipe_http_begin(struct pipe_http *http, const struct pipe_http_call *call)
+{
+    struct pipe_http_request *request = pipe_calloc(1, sizeof *request);
+    request->http = http;
+    request->answer_bytes = call->answer_bytes;
+    request->easy = curl_easy_init();
+    if (request->easy == NULL)
+        pipe_out_of_memory();
+    set_call(request, call);
+    if (curl_multi_add_handle(http->multi, request->easy) != CURLM_OK) {
+        request->answer.outcome = PIPE_HTTP_REFUSED;
+        snprintf(request->answer.error, sizeof request->answer.error, "no request can be begun");
+    }
+    return request;
+}
+
+static enum pipe_http_outcome outcome_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_OK:
+        return PIPE_HTTP_ANSWERED;
+    case CURLE_OPERATION_TIMEDOUT:
+        return PIPE_HTTP_TIMEOUT;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return PIPE_HTTP_REFUSED;
+    default:
+        return PIPE_HTTP_UNKNOWN;
+    }
+}
+
+static void finish(struct pipe_http_request *request, CURLcode code)
+{
+    struct pipe_http_answer *answer = &request->answer;
+    long status = 0;
+    answer->outcome = outcome_of(code);
+    if (code == CURLE_OK) {
+        curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+        answer->status = (int)status;
+    } else if (request->too_long) {
+        snprintf(answer->error, sizeof answer->error, "the answer is longer than %zu bytes",
+                 request->answer_bytes);
+    } else {
+        snprintf(answer->error, sizeof answer->error, "%s", curl_easy_strerror(code));
+    }
+}
+
+void pipe_http_poll(struct pipe_http *http, int64_t wait_ms)
+{
+    CURLMsg *message;
+    int left;
+    curl_multi_perform(http->multi, &left);
+    if (wait_ms > 0 && left > 0) {
+        curl_multi_poll(http->multi, NULL, 0, (int)wait_ms, NULL);
+        curl_multi_perform(http->multi, &left);
+    }
+    while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
+        struct pipe_http_request *request = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
+        finish(request, message->data.result);
+    }
+}
+
+const struct pipe_http_answer *pipe_http_look(const struct pipe_http_request *request)
+{
+    return &request->answer;
+}
+
+void pipe_http_end(struct pipe_http_request *request)
+{
+    if (request == NULL)
+        return;
+    curl_multi_remove_handle(request->http->multi, request->easy);
+    curl_easy_cleanup(request->easy);
+    curl_slist_free_all(request->headers);
+    pipe_buf_free(&request->answer.body);
+    free(request);
+}
+
+void pipe_http_do(struct pipe_http *http, const struct pipe_http_call *call,
+                  struct pipe_http_answer *answer)
+{
+    struct pipe_http_request *request = pipe_http_begin(http, call);
+    while (request->answer.outcome == PIPE_HTTP_PENDING)
+        pipe_http_poll(http, 100);
+    *answer = request->answer;
+    request->answer.body = (struct pipe_buf){0};
+    pipe_http_end(request);
+}

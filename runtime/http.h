@@ -1,0 +1,68 @@
+/*
+ * http.h: requests over HTTP(S), the runtime's only way to speak it (libcurl; http.c). Another
+ * implementation can be linked in its place.
+ *
+ * A request is begun and then asked for until its outcome is known; nothing blocks but a poll that
+ * is told to wait. Every request ends: at its deadline as TIMEOUT. Redirects are not followed, for
+ * credentials would go along. No error text holds a credential or a body.
+ *
+ * One thread uses a client. Requests end before their client is closed.
+ */
+#ifndef PIPE_HTTP_H
+#define PIPE_HTTP_H
+
+#include "value.h"
+
+enum pipe_http_outcome {
+    PIPE_HTTP_PENDING,
+    PIPE_HTTP_ANSWERED, /* status and body */
+    PIPE_HTTP_REFUSED,  /* surely not acted on: no connection, no such host, no trust */
+    PIPE_HTTP_TIMEOUT,  /* the deadline has passed: may have been acted on */
+    PIPE_HTTP_UNKNOWN   /* it broke in between: may have been acted on */
+};
+
+struct pipe_http_config {
+    const char *user, *password; /* basic authentication; NULL: none */
+    const char *token;           /* a bearer token; NULL: none */
+    const char *ca_file;         /* certificates to trust, PEM; NULL: those of the system */
+};
+
+struct pipe_http_call {
+    const char *method; /* "GET" */
+    const char *url;
+    const char *content_type; /* of the body; NULL: no body */
+    const char *accept;       /* NULL: anything */
+    struct pipe_str body;
+    int64_t deadline_ms; /* from now */
+    size_t answer_bytes; /* a longer answer is UNKNOWN */
+};
+
+struct pipe_http_answer {
+    enum pipe_http_outcome outcome;
+    int status;           /* ANSWERED */
+    struct pipe_buf body; /* ANSWERED */
+    char error[256];      /* of the other outcomes: what went wrong, ASCII */
+};
+
+struct pipe_http;         /* a client: connections that are kept */
+struct pipe_http_request; /* one that was begun */
+
+/* Copies the configuration. */
+struct pipe_http *pipe_http_open(const struct pipe_http_config *config);
+void pipe_http_close(struct pipe_http *http);
+
+/* Copies what the call points to. Never NULL: what is wrong is the answer's. */
+struct pipe_http_request *pipe_http_begin(struct pipe_http *http,
+                                          const struct pipe_http_call *call);
+/* Goes on with all requests of the client; waits at most wait_ms for one of them to move. */
+void pipe_http_poll(struct pipe_http *http, int64_t wait_ms);
+/* The answer as far as it is known; valid until pipe_http_end. */
+const struct pipe_http_answer *pipe_http_look(const struct pipe_http_request *request);
+/* Ends it, also if it is pending: its outcome is then unknown. */
+void pipe_http_end(struct pipe_http_request *request);
+
+/* Begins, waits, and gives the answer, whose body the caller frees (pipe_buf_free). */
+void pipe_http_do(struct pipe_http *http, const struct pipe_http_call *call,
+                  struct pipe_http_answer *answer);
+
+#endif

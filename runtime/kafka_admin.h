@@ -1,0 +1,45 @@
+/*
+ * kafka_admin.h: looking at topics and changing them, for commands (topics, doctor). All calls wait
+ * for the brokers, at most KAFKA_ADMIN_WAIT_MS; false or NULL: admin->error holds one line. One
+ * thread.
+ */
+#ifndef KAFKA_ADMIN_H
+#define KAFKA_ADMIN_H
+
+#include "log.h"
+
+#define KAFKA_ADMIN_WAIT_MS 30000
+
+struct kafka_admin {
+    struct kafka_common *common;
+    struct rd_kafka_s *client;
+    char error[512];
+};
+
+struct kafka_topic_setting {
+    const char *name, *value;
+};
+
+/* Connects when first asked. false: the configuration is wrong, and `admin` need not be closed. */
+bool kafka_admin_open(struct kafka_admin *admin, const struct pipe_kafka_config *config);
+void kafka_admin_close(struct kafka_admin *admin);
+
+/* partitions 0: there is no such topic. */
+bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *partitions,
+                       uint32_t *replicas);
+/* replication -1: as the brokers' default says. */
+bool kafka_admin_create(struct kafka_admin *admin, const char *name, uint32_t partitions,
+                        int32_t replication, const struct kafka_topic_setting *settings,
+                        uint32_t count);
+/* Until the brokers know a topic that was just made. */
+bool kafka_admin_wait(struct kafka_admin *admin, const char *name);
+/* Calls `each` for every setting of a topic; own: it was set for this topic. */
+bool kafka_admin_settings(struct kafka_admin *admin, const char *name,
+                          void (*each)(void *context, const char *name, const char *value,
+                                       bool own),
+                          void *context);
+/* Sets these, and leaves the others of the topic as they are. */
+bool kafka_admin_set(struct kafka_admin *admin, const char *name,
+                     const struct kafka_topic_setting *settings, uint32_t count);
+
+#endif

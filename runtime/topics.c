@@ -1,0 +1,290 @@
+/*
+ * topics.c: `NAME topics plan|apply`: the topics that a pipeline needs, as the cluster has them.
+ *
+ * What is missing is made, and settings on which exactly-once or the timing of rows depends are put
+ * right. Partitions are never changed: it would move keys to other tasks.
+ */
+#include <stdlib.h>
+
+#include "engine.h"
+#include "kafka_admin.h"
+
+#define SETTINGS_MAX 8
+
+struct topics_options {
+    struct pipe_kafka_options kafka;
+    bool apply, sources;
+    int64_t replication, min_insync; /* -1: as the brokers say */
+};
+
+/* A topic as the plan wants it, and what the cluster says. */
+struct wanted {
+    const struct pipe_plan_topic *topic;
+    struct kafka_topic_setting settings[SETTINGS_MAX];
+    uint32_t count;
+    bool differs[SETTINGS_MAX];
+    char found[SETTINGS_MAX][128];
+};
+
+struct topics {
+    const struct pipe_plan *plan;
+    const struct topics_options *options;
+    struct kafka_admin admin;
+    char min_insync[24];
+    uint32_t drift; /* what is not as planned, and stays so */
+};
+
+static const char *const kinds[] = {[PIPE_TOPIC_SOURCE] = "source",
+                                    [PIPE_TOPIC_TIME] = "time",
+                                    [PIPE_TOPIC_SINK] = "sink",
+                                    [PIPE_TOPIC_ROWS] = "rows",
+                                    [PIPE_TOPIC_EXCHANGE] = "exchange"};
+
+/* ---- Options ---- */
+
+static void print_help(const struct pipe_plan *plan)
+{
+    printf(
+        "usage: %s topics plan|apply [options]\n\n"
+        "Compares the topics that the pipeline needs with those of the cluster. plan says what\n"
+        "differs and changes nothing; apply makes what is missing and puts settings right, never\n"
+        "partitions.\n\n"
+        "options:\n"
+        "  --kafka KEY=VALUE   a property of librdkafka; bootstrap.servers, or\n"
+        "                      PIPE_KAFKA_BOOTSTRAP, is needed\n"
+        "  --sources           also the topics that the pipeline reads, which others write\n"
+        "  --replication N     replicas of what is made (default: as the brokers say)\n"
+        "  --min-insync N      min.insync.replicas (default: replicas - 1, at least 1; without\n"
+        "                      --replication as the brokers say)\n\n"
+        "exit code: 0 all is as planned, 1 something is not\n",
+        plan->name);
+}
+
+static int usage(const struct pipe_plan *plan, const char *what, const char *word)
+{
+    fprintf(stderr, "%s topics: %s '%s'; %s topics --help lists the options\n", plan->name, what,
+            word, plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* Takes the option at argv[*i]; 0, or an exit code after a message. */
+static int take_option(const struct pipe_plan *plan, struct topics_options *options, int argc,
+                       char **argv, int *i)
+{
+    const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL, *wrong = NULL;
+    if (strcmp(name, "--sources") == 0) {
+        options->sources = true;
+        return 0;
+    }
+    if (strcmp(name, "--kafka") != 0 && strcmp(name, "--replication") != 0 &&
+        strcmp(name, "--min-insync") != 0)
+        return usage(plan, "unknown option", name);
+    if (value == NULL)
+        return usage(plan, "a value is missing behind", name);
+    (*i)++;
+    if (strcmp(name, "--kafka") == 0)
+        wrong = pipe_kafka_take(&options->kafka, value);
+    else if (!pipe_parse_count(value, 1, 100,
+                               name[2] == 'r' ? &options->replication : &options->min_insync))
+        wrong = "expected a number from 1 to 100";
+    if (wrong == NULL)
+        return 0;
+    fprintf(stderr, "%s topics: %s: %s\n", plan->name, name, wrong);
+    return PIPE_EXIT_USAGE;
+}
+
+/* 0 and filled, -1: help was printed, or an exit code after a message. */
+static int take_options(const struct pipe_plan *plan, int argc, char **argv,
+                        struct topics_options *options)
+{
+    const char *what = NULL;
+    char error[512];
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(plan);
+            return -1;
+        }
+        if (argv[i][0] == '-') {
+            int code = take_option(plan, options, argc, argv, &i);
+            if (code != 0)
+                return code;
+        } else if (what == NULL &&
+                   (strcmp(argv[i], "plan") == 0 || strcmp(argv[i], "apply") == 0)) {
+            what = argv[i];
+        } else {
+            return usage(plan, "expected plan or apply, not", argv[i]);
+        }
+    }
+    if (what == NULL) {
+        fprintf(stderr, "%s topics: plan or apply? %s topics --help tells more\n", plan->name,
+                plan->name);
+        return PIPE_EXIT_USAGE;
+    }
+    options->apply = strcmp(what, "apply") == 0;
+    if (pipe_kafka_environment(&options->kafka, error, sizeof error))
+        return 0;
+    fprintf(stderr, "%s topics: %s\n", plan->name, error);
+    return PIPE_EXIT_USAGE;
+}
+
+/* ---- What is wanted ---- */
+
+static void want(struct wanted *wanted, const char *name, const char *value)
+{
+    wanted->settings[wanted->count++] = (struct kafka_topic_setting){name, value};
+}
+
+/* Of topics that others make and write, only what the promise needs. */
+static void plan_settings(const struct topics *topics, struct wanted *wanted)
+{
+    enum pipe_topic_kind kind = wanted->topic->kind;
+    want(wanted, "cleanup.policy", "delete");
+    want(wanted, "message.timestamp.type", "LogAppendTime");
+    want(wanted, "unclean.leader.election.enable", "false");
+    if (topics->min_insync[0] != '\0')
+        want(wanted, "min.insync.replicas", topics->min_insync);
+    if (kind == PIPE_TOPIC_TIME || kind == PIPE_TOPIC_EXCHANGE || kind == PIPE_TOPIC_ROWS) {
+        want(wanted, "retention.ms", "-1");
+        want(wanted, "retention.bytes", "-1");
+    }
+}
+
+static void compare(void *context, const char *name, const char *value, bool own)
+{
+    struct wanted *wanted = context;
+    (void)own;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        if (strcmp(wanted->settings[i].name, name) != 0)
+            continue;
+        wanted->differs[i] = strcmp(wanted->settings[i].value, value) != 0;
+        snprintf(wanted->found[i], sizeof wanted->found[i], "%s", value);
+    }
+}
+
+/* ---- Each topic ---- */
+
+static bool make(struct topics *topics, const struct wanted *wanted)
+{
+    const struct pipe_plan_topic *topic = wanted->topic;
+    bool others = topic->kind == PIPE_TOPIC_SOURCE && !topics->options->sources;
+    if (others || !topics->options->apply) {
+        printf("%s: missing: %s, %u partitions%s\n", topic->name, kinds[topic->kind],
+               topic->partitions, others ? "; its producers make it, or --sources" : "");
+        topics->drift++;
+        return true;
+    }
+    if (!kafka_admin_create(&topics->admin, topic->name, topic->partitions,
+                            (int32_t)topics->options->replication, wanted->settings, wanted->count))
+        return false;
+    printf("%s: made, with %u partitions\n", topic->name, topic->partitions);
+    return kafka_admin_wait(&topics->admin, topic->name);
+}
+
+static bool put_right(struct topics *topics, struct wanted *wanted)
+{
+    struct kafka_topic_setting changes[SETTINGS_MAX];
+    const char *name = wanted->topic->name;
+    bool others = wanted->topic->kind == PIPE_TOPIC_SOURCE && !topics->options->sources;
+    bool change = topics->options->apply && !others;
+    uint32_t count = 0;
+    if (!kafka_admin_settings(&topics->admin, name, compare, wanted))
+        return false;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        if (wanted->differs[i])
+            changes[count++] = wanted->settings[i];
+    }
+    if (change && count > 0 && !kafka_admin_set(&topics->admin, name, changes, count))
+        return false;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        if (!wanted->differs[i])
+            continue;
+        printf("%s: %s %s %s, %s %s%s\n", name, wanted->settings[i].name, change ? "was" : "is",
+               wanted->found[i], change ? "now" : "should be", wanted->settings[i].value,
+               others ? "; it belongs to its producers, or --sources" : "");
+    }
+    topics->drift += change ? 0 : count;
+    return true;
+}
+
+static bool look_at(struct topics *topics, const struct pipe_plan_topic *topic)
+{
+    struct wanted wanted = {.topic = topic};
+    uint32_t partitions, replicas;
+    plan_settings(topics, &wanted);
+    if (!kafka_admin_topic(&topics->admin, topic->name, &partitions, &replicas))
+        return false;
+    if (partitions == 0)
+        return make(topics, &wanted);
+    if (partitions != topic->partitions) {
+        printf(
+            "%s: has %u partitions, the plan says %u; they are not changed, for keys would move: "
+            "make another topic, or compile for %u\n",
+            topic->name, partitions, topic->partitions, partitions);
+        topics->drift++;
+    }
+    if (topics->options->replication > 0 && replicas != topics->options->replication) {
+        printf("%s: has %u replicas, not %lld; reassign its partitions to change that\n",
+               topic->name, replicas, (long long)topics->options->replication);
+        topics->drift++;
+    }
+    return put_right(topics, &wanted);
+}
+
+/* ---- All of them ---- */
+
+static void plan_min_insync(struct topics *topics)
+{
+    int64_t least = topics->options->min_insync;
+    if (least < 0 && topics->options->replication > 0)
+        least = topics->options->replication > 1 ? topics->options->replication - 1 : 1;
+    if (least > 0)
+        snprintf(topics->min_insync, sizeof topics->min_insync, "%lld", (long long)least);
+}
+
+static int go_through(struct topics *topics)
+{
+    uint32_t count = 0;
+    bool ok = true;
+    struct pipe_plan_topic *all = pipe_plan_topics(topics->plan, &count);
+    plan_min_insync(topics);
+    for (uint32_t i = 0; i < count && ok; i++) {
+        bool seen = false; /* two streams may go to one topic */
+        for (uint32_t j = 0; j < i; j++)
+            seen = seen || strcmp(all[j].name, all[i].name) == 0;
+        bool files =
+            all[i].kind <= PIPE_TOPIC_TIME && !topics->plan->sources[all[i].index].is_kafka;
+        if (!seen && !files)
+            ok = look_at(topics, &all[i]);
+    }
+    free(all);
+    if (!ok) {
+        fprintf(stderr, "%s topics: %s\n", topics->plan->name, topics->admin.error);
+        return PIPE_EXIT_DATA;
+    }
+    if (topics->drift == 0)
+        printf("all topics are as planned\n");
+    return topics->drift > 0 ? PIPE_EXIT_DATA : PIPE_EXIT_OK;
+}
+
+int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv)
+{
+    struct topics_options options = {.replication = -1, .min_insync = -1};
+    struct topics topics = {.plan = plan, .options = &options};
+    struct pipe_kafka_config config = {0};
+    char error[512] = "";
+    int code = take_options(plan, argc, argv, &options);
+    if (code == 0) {
+        options.kafka.instance = options.kafka.instance != NULL ? options.kafka.instance : "topics";
+        bool ok = pipe_kafka_config(plan, &options.kafka, &config, error, sizeof error);
+        if (!ok || !kafka_admin_open(&topics.admin, &config)) {
+            fprintf(stderr, "%s topics: %s\n", plan->name, ok ? topics.admin.error : error);
+            code = PIPE_EXIT_USAGE;
+        } else {
+            code = go_through(&topics);
+            kafka_admin_close(&topics.admin);
+        }
+    }
+    free((void *)(uintptr_t)config.properties);
+    pipe_kafka_options_free(&options.kafka);
+    return code < 0 ? PIPE_EXIT_OK : code;
+}

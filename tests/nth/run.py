@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Fails the Nth call of compiler and programs, for N = 1, 2, 3 … until a run is clean.
+
+run.py [--build DIR] [--all] [--points K] [--seed N] [--only PART] [--way PART]
+
+Every way of failing (shim.py) in every scenario (scenarios.py): the calls are counted, then each
+of them fails in a run of its own. Of more than K (4) calls, K are taken at even distances from a
+random offset, whose seed is printed; --all takes every one. A failed command must end by itself
+with an exit status it documents, say the cause, and leave nothing half-done; one that ends well
+must have made what it makes without a failure. Prints 'N passed, N failed'.
+"""
+
+import argparse
+import collections
+import random
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import coverage
+import scenarios
+import shim
+
+ROOT = Path(__file__).resolve().parents[2]
+WAYS = [
+    shim.Way("alloc", "ENOMEM"),
+    shim.Way("lib_alloc", "ENOMEM"),
+    shim.Way("file", "EIO"),
+    shim.Way("file", "ENOSPC", sticky=True),
+    shim.Way("file", "EINTR"),
+    shim.Way("file", "short"),
+]
+DATABASE_WAYS = [
+    shim.Way("db", "EIO"),
+    shim.Way("db", "after"),
+    shim.Way("db_file", "EIO"),
+    shim.Way("db_file", "ENOSPC", sticky=True),
+    shim.Way("db_file", "EINTR"),
+    shim.Way("db_file", "short"),
+]
+
+
+def told(result, causes):
+    """What is wrong with what a failed command says."""
+    text = result.err + result.out  # reconcile has it in its report
+    lines = [line for line in text.split("\n") if any(cause in line for cause in causes)]
+    if not lines and "standard output can't be written\n" in result.err:
+        return []  # stdio has forgotten the cause
+    if not lines:
+        return [f"standard error does not name the cause: {result.err[-600:]!r}"]
+    if len(lines) > 2:
+        return [f"standard error names the cause {len(lines)} times: {result.err[-900:]!r}"]
+    return []
+
+
+def is_crash_of_rocksdb(result):
+    """RocksDB uses what malloc() gives it, not `new`, without a look: docs/testing.md."""
+    return result.status < 0 and result.failed > 0 and "librocksdb" in result.object
+
+
+def ended_badly(scenario, result):
+    """What is wrong with the way it ended."""
+    if result.timed_out:
+        return [f"not done after {shim.TIME_LIMIT_S} s"]
+    if "Sanitizer" in result.err or "runtime error" in result.err:
+        return ["a sanitizer reports: " + result.err[:3000]]
+    if result.status < 0:
+        return [f"ended by signal {-result.status}: {result.err[-600:]}"]
+    if result.status not in scenario.exits:
+        return [f"exit {result.status}, which is not documented: {result.err[-600:]}"]
+    return []
+
+
+def judge(scenario, way, directory, result, clean, baseline):
+    """What is wrong with a run in which a call failed."""
+    try:
+        if is_crash_of_rocksdb(result):
+            return scenario.after(directory, result, baseline)
+        problems = ended_badly(scenario, result)
+        if problems:
+            return problems
+        if result.status != clean.status:
+            return told(result, way.causes()) + scenario.after(directory, result, baseline)
+        now = scenario.observe(directory, result)
+    except RuntimeError as error:
+        return [str(error)]
+    return [
+        f"exit {result.status}, but {what} is not what it is without a failure: {result.err[-300:]}"
+        for what in {**now, **baseline}
+        if now.get(what) != baseline.get(what)
+    ]
+
+
+class Sweep:
+    """All calls of one way in one scenario."""
+
+    def __init__(self, setting, library, scenario, way):
+        self.scenario, self.way, self.library = scenario, way, library
+        self.top = setting.scratch
+
+    def once(self, number):
+        directory = Path(tempfile.mkdtemp(dir=self.top)) / "it"
+        self.scenario.fresh(directory)
+        result = shim.run(
+            self.library,
+            self.way,
+            number,
+            self.scenario.command(),
+            directory,
+            self.scenario.environment,
+        )
+        return directory, result
+
+    def measure(self):
+        """The run without a failure, which all others are compared with."""
+        directory, self.clean = self.once(0)
+        if self.clean.status != 0:
+            raise RuntimeError(f"{self.scenario.name}: exit {self.clean.status}: {self.clean.err}")
+        self.baseline = self.scenario.observe(directory, self.clean)
+        shutil.rmtree(directory.parent)
+        return self.clean.calls
+
+    def fail(self, number):
+        directory, result = self.once(number)
+        problems = judge(self.scenario, self.way, directory, result, self.clean, self.baseline)
+        shutil.rmtree(directory.parent)
+        return number, result, problems
+
+
+class Tally:
+    """Counts, and shows each kind of fault once."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+        self.kinds = collections.Counter()
+
+    def add(self, sweep, number, result, problems):
+        if not problems:
+            self.passed += 1
+            return
+        self.failed += 1
+        where = result.where()
+        kind = (sweep.scenario.name, str(sweep.way), where, problems[0][:40])
+        self.kinds[kind] += 1
+        if self.kinds[kind] > 1:
+            return
+        print(f"FAILED {sweep.scenario.name}, {sweep.way}, call {number}: {where}")
+        for problem in problems:
+            print("    " + problem.strip().replace("\n", "\n    "))
+        sys.stdout.flush()
+
+
+def points_of(calls, most, chance):
+    """Numbers of calls: all, or `most` of them at even distances."""
+    if calls <= most:
+        return range(1, calls + 1)
+    step = calls / most
+    offset = chance.random() * step
+    return sorted({min(calls, 1 + int(offset + i * step)) for i in range(most)})
+
+
+def sweep_all(setting, options, tally):
+    library = shim.compile_shim(setting.scratch)
+    for name in coverage.unknown_calls(setting.build, library):
+        tally.failed += 1
+        print(f"FAILED coverage: fail_nth.c does not know {name}(), which the project calls")
+    chance = random.Random(options.seed)
+    pool = ThreadPoolExecutor(2)
+    for make in (scenarios.compiler_scenarios, scenarios.program_scenarios):
+        for scenario in make(setting):
+            ways = WAYS + (DATABASE_WAYS if scenario.uses_database else [])
+            for way in ways:
+                if options.only not in scenario.name or options.way not in str(way):
+                    continue
+                if setting.sanitized and way.calls == "lib_alloc":
+                    continue  # the sanitizer's own memory is among it
+                sweep = Sweep(setting, library, scenario, way)
+                calls = sweep.measure()
+                most = (scenario.most_points or calls) if options.all else options.points
+                points = points_of(calls, most, chance)
+                for number, result, problems in pool.map(sweep.fail, points):
+                    tally.add(sweep, number, result, problems)
+                print(f"{scenario.name}, {way}: {len(points)} of {calls} calls", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--points", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--way", default="")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1_000_000)
+    print(f"seed {options.seed}")
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="nth-") as scratch:
+        setting = scenarios.Setting(options.build.resolve(), Path(scratch))
+        sweep_all(setting, options, tally)
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 0 if tally.failed == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
