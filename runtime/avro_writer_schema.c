@@ -385,7 +385,7 @@ static bool skip_children(struct skipper *skipper, const struct schema_node *nod
 {
     for (uint32_t i = 0; i < node->child_count; i++)
         if (!skip(skipper, node->children[i]))
-            return false;
+            return pipe_reader_at(skipper->reader, pipe_schema_field_name(node, i));
     return true;
 }
 

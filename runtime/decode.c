@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "schemas.h"
+#include "avro_schema_tree.h"
 
 #define CONFLUENT_FRAME 5      /* 00, id (big-endian) */
 #define SINGLE_OBJECT_FRAME 10 /* C3 01, fingerprint (little-endian) */
@@ -71,7 +72,9 @@ static const char *decode_resolved(struct pipe_task *task, const struct pipe_res
     if (PIPE_LIKELY(pipe_resolved_decode(program, &reader, row) && pipe_reader_done(&reader)))
         return NULL;
     pipe_reader_error(&reader, &error);
-    return refuse_error(task, &error);
+    const char *reason = refuse_error(task, &error);
+    pipe_schema_clean(task->detail); /* it may name fields of the writer */
+    return reason;
 }
 
 /* What the schema registry said of the id. */

@@ -129,6 +129,7 @@ struct pipe_traffic_options {
     const char *to,
         *traffic;       /* the directory; the traffic's name, NULL: the first of each source */
     const char *ledger; /* the file; NULL: none */
+    int64_t seconds;    /* to Kafka: so long in real time; 0: not given */
 };
 
 /* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
@@ -257,6 +258,7 @@ struct engine_task {
     const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
     uint8_t *ahead_rows;               /* decoded before their turn, by index modulo ENGINE_AHEAD */
     uint32_t ahead_ready;              /* bit by the same: the row is there */
+    uint64_t dry_states;               /* engine_memory.c: bit by state (63: that and later) */
     int64_t at_end_since_us;           /* monotonic; -1: not at the end */
     int64_t last_raise_us;             /* monotonic */
     int64_t raise_time_ms;             /* kafka_time of its last time record; PIPE_TIME_MIN: none */
@@ -597,6 +599,8 @@ int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
+/* traffic_kafka.c: to the topics of Kafka. The exit code, after a message. */
+int pipe_traffic_to_kafka(const struct pipe_plan *plan, const struct pipe_traffic_options *options);
 int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv); /* topics.c */
 int pipe_contracts_main(const struct pipe_plan *plan, int argc, char **argv); /* contracts_push.c */
 

@@ -68,7 +68,7 @@ static void compare(struct victim *most, struct engine_task *task, bool traces)
     struct pipe_state_spilled spilled;
     for (uint32_t i = 0; i < task->task.stage->state_count; i++) {
         const struct pipe_state_ops *ops = task->ops[i];
-        if (ops->spill == NULL)
+        if (ops->spill == NULL || (task->dry_states >> (i < 63 ? i : 63) & 1) != 0)
             continue;
         ops->spilled(task->task.states[i], &spilled);
         uint64_t bytes = spilled.trace_bytes;
@@ -79,10 +79,11 @@ static void compare(struct victim *most, struct engine_task *task, bool traces)
     }
 }
 
-/* Lets the task, or NULL that of the saved ones with the most, let go of about so many bytes;
- * returns how many. */
-static uint64_t spill_most(struct pipe_engine *engine, struct engine_task *only, uint64_t bytes,
-                           bool traces)
+/* Lets the task, or NULL that of the saved ones with the most, let go of about so many bytes, which
+ * are added to *gone. One that gave nothing (it is too small for its traces) is passed over for the
+ * rest of this save. False: there is none left. */
+static bool spill_most(struct pipe_engine *engine, struct engine_task *only, uint64_t bytes,
+                       bool traces, uint64_t *gone)
 {
     struct victim most = {0};
     for (uint32_t t = 0; t < engine->task_count; t++) {
@@ -90,7 +91,7 @@ static uint64_t spill_most(struct pipe_engine *engine, struct engine_task *only,
             compare(&most, &engine->tasks[t], traces);
     }
     if (most.task == NULL)
-        return 0;
+        return false;
     const struct pipe_task *task = &most.task->task;
     const struct pipe_state_ops *ops = most.task->ops[most.state];
     void *state = task->states[most.state];
@@ -98,7 +99,11 @@ static uint64_t spill_most(struct pipe_engine *engine, struct engine_task *only,
     pipe_store_spill_state(engine->store, task->stage_index, task->partition, most.state, ops,
                            state, bytes < half ? bytes : half, traces);
     uint64_t after = ops->memory_bytes(state);
-    return after < before ? before - after : 0;
+    if (after < before)
+        *gone += before - after;
+    else
+        most.task->dry_states |= 1ull << (most.state < 63 ? most.state : 63);
+    return true;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -117,12 +122,11 @@ static void spill_down(struct pipe_engine *engine, struct engine_task *only, uin
     uint64_t wanted = least(bytes - limit + limit / SPILL_PART, part);
     /* A quarter is for entries, whatever it takes to find the others. */
     bool forget = traces > limit / 4 * 3;
-    for (uint64_t gone = 0; gone < wanted;) {
-        uint64_t freed = spill_most(engine, only, wanted - gone, forget);
-        if (freed == 0)
-            break;
-        gone += freed;
-    }
+    for (uint32_t t = 0; t < engine->task_count; t++)
+        engine->tasks[t].dry_states = 0;
+    uint64_t gone = 0;
+    while (gone < wanted && spill_most(engine, only, wanted - gone, forget, &gone))
+        ;
 }
 
 void engine_spill(struct pipe_engine *engine)

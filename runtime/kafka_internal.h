@@ -164,7 +164,7 @@ struct kafka_group {
 struct kafka_log {
     struct pipe_log log; /* first */
     struct kafka_common *common;
-    bool read_only;
+    bool read_only, solo;
     rd_kafka_t *member, *fetcher, *observer;
     char *cluster; /* id */
     struct kafka_topic *topics;

@@ -160,6 +160,8 @@ rd_kafka_consumer_group_metadata_t *kafka_fence_copy(struct kafka_log *log)
     rd_kafka_consumer_group_metadata_t *copy = NULL;
     void *bytes = NULL;
     size_t size = 0;
+    if (log->solo) /* nobody else writes these offsets: the producer's epoch is the fence */
+        return rd_kafka_consumer_group_metadata_new(log->common->group);
     if (log->group.fence == NULL)
         return NULL;
     rd_kafka_error_t *error =

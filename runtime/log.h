@@ -195,6 +195,7 @@ struct pipe_kafka_config {
     uint32_t property_count;
     int64_t transaction_timeout_ms; /* default 10000 */
     bool read_only;                 /* no group, no producer: for reconcile and inspect */
+    bool solo; /* never joins: the group has no members, and keeps what its one producer puts */
 };
 /* Connects lazily: what the cluster says comes with the first topic or join. Values of properties
  * never appear in errors or messages. NULL: error (an unknown property, a bad value). */

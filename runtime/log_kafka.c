@@ -354,6 +354,7 @@ struct pipe_log *pipe_log_kafka_open(const struct pipe_kafka_config *config, cha
     log->log.grouped = !config->read_only;
     log->log.metadata_bytes = KAFKA_METADATA_BYTES / 4 * 3 - METADATA_OVERHEAD;
     log->read_only = config->read_only;
+    log->solo = config->solo;
     log->common = kafka_common_new(config, error, error_bytes);
     if (log->common != NULL && kafka_member_open(log, error, error_bytes))
         log->observer = open_observer(log->common, error, error_bytes);

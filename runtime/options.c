@@ -6,14 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine.h"
-#include "reconcile.h"
+#include "options.h"
 
 #define COMMIT_MS_MAX 3600000
 #define SCHEMA_WAIT_MS 30000
 #define SCHEMA_WAIT_MOST_MS 86400000
-#define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
-#define TRAFFIC_COUNT 100000
 #define RECORD_BYTES_MIN 16
 #define STATE_BYTES_MIN (1 << 10)
 #define STATE_BYTES_MAX (1ll << 40)
@@ -115,16 +112,10 @@ static bool parse_size(const char *text, int64_t *out)
 
 /* ---- Tables ---- */
 
-struct option_row {
-    const char *name, *argument, *help;
-    /* NULL: taken; else what is wrong with the value. */
-    const char *(*take)(void *options, const char *value);
-};
+const char option_no_value[] = "";
 
-static const char *const no_value = "";
-
-static void print_usage(const struct pipe_plan *plan, const char *command, const char *intro,
-                        const struct option_row *rows, size_t count)
+void option_usage(const struct pipe_plan *plan, const char *command, const char *intro,
+                  const struct option_row *rows, size_t count)
 {
     printf("usage: %s %s\n\n%s\n", plan->name, command, intro);
     if (count > 0)
@@ -137,7 +128,7 @@ static void print_usage(const struct pipe_plan *plan, const char *command, const
 }
 
 /* Ends a message. */
-static void did_you_mean(const char *nearest)
+void option_did_you_mean(const char *nearest)
 {
     if (nearest != NULL)
         fprintf(stderr, "; did you mean %s?", nearest);
@@ -152,12 +143,12 @@ static int unknown_option(const struct pipe_plan *plan, const char *command, con
         names[i] = rows[i].name;
     const char *nearest = pipe_nearest(word, names, count < 32 ? count : 32);
     fprintf(stderr, "%s %s: unknown option '%s'", plan->name, command, word);
-    did_you_mean(nearest);
+    option_did_you_mean(nearest);
     fprintf(stderr, "%s %s --help lists the options\n", plan->name, command);
     return PIPE_EXIT_USAGE;
 }
 
-static const char *take_kafka(void *options, const char *value)
+const char *option_take_kafka(void *options, const char *value)
 {
     return pipe_kafka_take(&((struct pipe_run_options *)options)->kafka, value);
 }
@@ -168,7 +159,7 @@ static int bad_value(const struct pipe_plan *plan, const char *command,
     if (value == NULL)
         fprintf(stderr, "%s %s: %s needs a value: %s %s\n", plan->name, command, row->name,
                 row->name, row->argument);
-    else if (row->take == take_kafka) /* it may be a secret */
+    else if (row->take == option_take_kafka) /* it may be a secret */
         fprintf(stderr, "%s %s: %s %.*s: %s\n", plan->name, command, row->name,
                 (int)strcspn(value, "="), value, wrong);
     else
@@ -177,8 +168,8 @@ static int bad_value(const struct pipe_plan *plan, const char *command,
 }
 
 /* Takes `argv[*at]` (and its value, also as --name=value) by the table. 0: taken. */
-static int take_option(const struct pipe_plan *plan, const char *command, int argc, char **argv,
-                       int *at, const struct option_row *rows, size_t count, void *options)
+int option_take(const struct pipe_plan *plan, const char *command, int argc, char **argv, int *at,
+                const struct option_row *rows, size_t count, void *options)
 {
     char word[64];
     const char *equals = strchr(argv[*at], '='), *value = NULL;
@@ -187,7 +178,7 @@ static int take_option(const struct pipe_plan *plan, const char *command, int ar
     for (size_t i = 0; i < count; i++) {
         if (strcmp(word, rows[i].name) != 0)
             continue;
-        if (rows[i].argument == no_value) {
+        if (rows[i].argument == option_no_value) {
             if (equals != NULL)
                 return bad_value(plan, command, &rows[i], equals + 1, "takes no value");
         } else if (equals != NULL) {
@@ -225,7 +216,7 @@ static const char *take_instance(void *options, const char *value)
     return value[0] != '\0' ? NULL : "expected a name";
 }
 
-static const char *take_group(void *options, const char *value)
+const char *option_take_group(void *options, const char *value)
 {
     ((struct pipe_run_options *)options)->kafka.group = value;
     return value[0] != '\0' ? NULL : "expected the name of a group";
@@ -238,7 +229,7 @@ static const char *take_accept_gap(void *options, const char *value)
     return NULL;
 }
 
-static const char *take_path(void *context, const char *value)
+const char *option_take_path(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     const char *equals = strchr(value, '=');
@@ -260,7 +251,7 @@ static const char *take_traffic(void *options, const char *value)
     return NULL;
 }
 
-static const char *take_count(void *context, const char *value)
+const char *option_take_count(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     options->has_count = true;
@@ -268,7 +259,7 @@ static const char *take_count(void *context, const char *value)
                                                                              : "expected a number";
 }
 
-static const char *take_rate(void *context, const char *value)
+const char *option_take_rate(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     char digits[32];
@@ -284,7 +275,7 @@ static const char *take_rate(void *context, const char *value)
                : "expected a number a second, for example 5000/s";
 }
 
-static const char *take_seed(void *context, const char *value)
+const char *option_take_seed(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     int64_t seed;
@@ -295,7 +286,7 @@ static const char *take_seed(void *context, const char *value)
     return NULL;
 }
 
-static const char *take_start(void *context, const char *value)
+const char *option_take_start(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     options->has_start = true;
@@ -335,7 +326,7 @@ static const char *take_batch(void *context, const char *value)
     return NULL;
 }
 
-static const char *take_commit(void *context, const char *value)
+const char *option_take_commit(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     bool ok = pipe_parse_duration_ms(value, &options->commit_ms) && options->commit_ms >= 1 &&
@@ -343,7 +334,7 @@ static const char *take_commit(void *context, const char *value)
     return ok ? NULL : "expected a duration from 1ms to 1h, for example 100ms";
 }
 
-static const char *take_max_record(void *context, const char *value)
+const char *option_take_max_record(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     int64_t size;
@@ -353,7 +344,7 @@ static const char *take_max_record(void *context, const char *value)
     return NULL;
 }
 
-static const char *take_state_memory(void *context, const char *value)
+const char *option_take_state_memory(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     int64_t size;
@@ -363,7 +354,7 @@ static const char *take_state_memory(void *context, const char *value)
     return NULL;
 }
 
-static const char *take_progress(void *context, const char *value)
+const char *option_take_progress(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     static const char *const names[] = {"auto", "never", "always"};
@@ -376,7 +367,7 @@ static const char *take_progress(void *context, const char *value)
     return "expected auto, never or always";
 }
 
-static const char *take_schema_ids(void *options, const char *value)
+const char *option_take_schema_ids(void *options, const char *value)
 {
     ((struct pipe_run_options *)options)->schema_ids = value;
     return NULL;
@@ -394,37 +385,39 @@ static const struct option_row run_rows[] = {
     {"--embedded", "DIR", "keep topics, tables and state in DIR; run it again to go on",
      take_embedded},
     {"--kafka", "KEY=VALUE", "a property of librdkafka, for example bootstrap.servers=host:9092",
-     take_kafka},
+     option_take_kafka},
     {"--state", "DIR", "with Kafka: keep the state there (NAME.state)", take_state},
     {"--instance", "NAME", "with Kafka: of this process (made once, kept with the state)",
      take_instance},
-    {"--group", "NAME", "with Kafka: share the topics as this group (pipec.NAME)", take_group},
-    {"--accept-gap", no_value, "with Kafka: go on behind records that retention has deleted",
+    {"--group", "NAME", "with Kafka: share the topics as this group (pipec.NAME)",
+     option_take_group},
+    {"--accept-gap", option_no_value, "with Kafka: go on behind records that retention has deleted",
      take_accept_gap},
     {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
-     take_path},
-    {"--replace", no_value, "overwrite files of sinks that are there when a new DIR begins",
+     option_take_path},
+    {"--replace", option_no_value, "overwrite files of sinks that are there when a new DIR begins",
      take_replace},
-    {"--traffic", no_value, "feed the sources with the generator of the `traffic` statement",
+    {"--traffic", option_no_value, "feed the sources with the generator of the `traffic` statement",
      take_traffic},
     {"--count", "N",
      "events of traffic, then end (again with more: goes on to it); without it, in real time",
-     take_count},
-    {"--rate", "N/s", "events a second of traffic (1000/s)", take_rate},
-    {"--seed", "N", "seed of traffic (1): the same seed, the same bytes", take_seed},
-    {"--start", "TIME", "time of the first event of traffic", take_start},
-    {"--until-end", no_value, "end when topics are consumed, instead of waiting for more",
+     option_take_count},
+    {"--rate", "N/s", "events a second of traffic (1000/s)", option_take_rate},
+    {"--seed", "N", "seed of traffic (1): the same seed, the same bytes", option_take_seed},
+    {"--start", "TIME", "time of the first event of traffic", option_take_start},
+    {"--until-end", option_no_value, "end when topics are consumed, instead of waiting for more",
      take_until_end},
-    {"--no-output", no_value, "discard what goes to sinks (for measurements)", take_no_output},
-    {"--commit-interval", "D", "commit every D, for example 500ms", take_commit},
+    {"--no-output", option_no_value, "discard what goes to sinks (for measurements)",
+     take_no_output},
+    {"--commit-interval", "D", "commit every D, for example 500ms", option_take_commit},
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
-    {"--max-record", "SIZE", "refuse longer records (1MiB)", take_max_record},
+    {"--max-record", "SIZE", "refuse longer records (1MiB)", option_take_max_record},
     {"--state-memory", "SIZE",
      "ids and windows beyond this leave memory for the disk (512MiB), at the cost of speed",
-     take_state_memory},
-    {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
+     option_take_state_memory},
+    {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
     {"--schema-ids", "FILE", "lines `ID CONTRACT VERSION` for values that name a schema id",
-     take_schema_ids},
+     option_take_schema_ids},
     {"--schema-wait", "D",
      "wait so long for a schema id that the registry does not know (30s), then reject",
      take_schema_wait},
@@ -464,7 +457,7 @@ static bool is_source_or_sink(const struct pipe_plan *plan, const char *name)
     return false;
 }
 
-static int check_paths(const struct pipe_plan *plan, const char *command,
+int option_check_paths(const struct pipe_plan *plan, const char *command,
                        const struct pipe_run_options *options)
 {
     for (uint32_t p = 0; p < options->path_count; p++) {
@@ -479,7 +472,7 @@ static int check_paths(const struct pipe_plan *plan, const char *command,
         const char *nearest = pipe_nearest(name, names, count);
         fprintf(stderr, "%s %s: --path %s=…: there is no source or sink of that name", plan->name,
                 command, name);
-        did_you_mean(nearest);
+        option_did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
     return 0;
@@ -498,7 +491,7 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
     };
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(plan, "run [options]", run_intro, run_rows, RUN_ROWS);
+            option_usage(plan, "run [options]", run_intro, run_rows, RUN_ROWS);
             return -1;
         }
         if (argv[i][0] != '-') {
@@ -506,14 +499,14 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                     argv[i]);
             return PIPE_EXIT_USAGE;
         }
-        int code = take_option(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, options);
+        int code = option_take(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, options);
         if (code != 0)
             return code;
     }
     /* Endless traffic begins now and goes on in real time. */
     if (!options->has_start)
         options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
-    int code = check_paths(plan, "run", options);
+    int code = option_check_paths(plan, "run", options);
     return code != 0 ? code : pipe_options_check_run(plan, options);
 }
 
@@ -524,268 +517,4 @@ void pipe_options_free(struct pipe_run_options *options)
     free(options->paths);
     pipe_kafka_options_free(&options->kafka);
     free(options->default_state);
-}
-
-/* ---- traffic ---- */
-
-static const char *take_to(void *options, const char *value)
-{
-    ((struct pipe_traffic_options *)options)->to = value;
-    return value[0] != '\0' ? NULL : "expected a directory";
-}
-
-static const char *take_traffic_name(void *options, const char *value)
-{
-    ((struct pipe_traffic_options *)options)->traffic = value;
-    return NULL;
-}
-
-static const char *take_traffic_ledger(void *options, const char *value)
-{
-    ((struct pipe_traffic_options *)options)->ledger = value;
-    return value[0] != '\0' ? NULL : "expected a file";
-}
-
-static const struct option_row traffic_rows[] = {
-    {"--to", "DIR", "write the files into DIR, which is made if it is not there", take_to},
-    {"--traffic", "NAME", "the `traffic` statement to write; without it the first of each source",
-     take_traffic_name},
-    {"--count", "N", "events (100000); faults add records", take_count},
-    {"--rate", "N/s", "events a second, in the time of the events (1000/s)", take_rate},
-    {"--seed", "N", "seed (1): the same options, the same bytes", take_seed},
-    {"--start", "TIME", "time of the first event (2026-01-01T00:00:00Z)", take_start},
-    {"--ledger", "FILE", "write what was sent, and every fault in it: docs/ledger.md",
-     take_traffic_ledger},
-    {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
-};
-#define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
-
-static const char traffic_intro[] = "Writes the events of the `traffic` statement to files, as "
-                                    "fast as it can. A topic becomes one file\n"
-                                    "a partition, DIR/SOURCE-PARTITION.avro, with time, key and "
-                                    "value of every record; a source that\n"
-                                    "reads files becomes one file in its format, for example "
-                                    "DIR/SOURCE.csv. `run --path` reads them:\n\n"
-                                    "  NAME traffic --to data --count 1000000 --seed 7\n"
-                                    "  NAME run --path 'SOURCE=data/SOURCE-*.avro'\n\n"
-                                    "The files appear when they are complete; those of the same "
-                                    "name are replaced. The faults of the\n"
-                                    "statement (duplicates, late records, ...) are in them, and a "
-                                    "summary on standard error counts them.\n"
-                                    "Exit: 0 done or stopped, 1 disk, 2 usage.\n";
-
-int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
-                         struct pipe_traffic_options *options)
-{
-    *options = (struct pipe_traffic_options){.run = {.feeder = {.count = TRAFFIC_COUNT,
-                                                                .rate_per_second = 1000,
-                                                                .seed = 1,
-                                                                .start_ms = TRAFFIC_START_MS}}};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(plan, "traffic --to DIR [options]", traffic_intro, traffic_rows,
-                        TRAFFIC_ROWS);
-            return -1;
-        }
-        if (argv[i][0] != '-') {
-            fprintf(stderr, "%s traffic: unexpected '%s'; options begin with --\n", plan->name,
-                    argv[i]);
-            return PIPE_EXIT_USAGE;
-        }
-        int code =
-            take_option(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
-        if (code != 0)
-            return code;
-    }
-    if (options->to != NULL)
-        return 0;
-    fprintf(stderr, "%s traffic: where to? %s traffic --to DIR\n", plan->name, plan->name);
-    return PIPE_EXIT_USAGE;
-}
-
-/* ---- reconcile ---- */
-
-static const char *take_ledger(void *options, const char *value)
-{
-    ((struct reconcile_options *)options)->ledger = value;
-    return value[0] != '\0' ? NULL : "expected a file";
-}
-
-static const char *take_ledger_out(void *options, const char *value)
-{
-    ((struct reconcile_options *)options)->ledger_out = value;
-    return value[0] != '\0' ? NULL : "expected a file";
-}
-
-static const char *take_json(void *options, const char *value)
-{
-    (void)value;
-    ((struct reconcile_options *)options)->json = true;
-    return NULL;
-}
-
-static const struct option_row reconcile_rows[] = {
-    {"--json", no_value, "one JSON object instead of the table", take_json},
-    {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
-    {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
-    {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", take_path},
-    {"--max-record", "SIZE", "as given to the run", take_max_record},
-    {"--schema-ids", "FILE", "as given to the run", take_schema_ids},
-    {"--state-memory", "SIZE", "ids and windows beyond this go to temporary files (128MiB)",
-     take_state_memory},
-    {"--progress", "WHEN", "auto (on a terminal one line), never, always", take_progress},
-};
-#define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])
-
-static const char reconcile_intro[] =
-    "Runs every task again over what is committed in DIR, from the first record and without state, "
-    "and\ncompares the rows that come out with those that are there, as multisets: input against "
-    "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first "
-    "rows "
-    "that differ are\nprinted. Nothing in DIR is changed; the run must be stopped. Temporary files "
-    "go to $TMPDIR (/var/tmp).\nThe last line is `exact true` or `exact false`.\n"
-    "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";
-
-int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
-                           struct reconcile_options *options)
-{
-    *options = (struct reconcile_options){.run = {.max_record_bytes = 1 << 20}};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(plan, "reconcile DIR [options]", reconcile_intro, reconcile_rows,
-                        RECONCILE_ROWS);
-            return -1;
-        }
-        if (argv[i][0] == '-') {
-            int code = take_option(plan, "reconcile", argc, argv, &i, reconcile_rows,
-                                   RECONCILE_ROWS, options);
-            if (code != 0)
-                return code;
-        } else if (options->dir != NULL) {
-            fprintf(stderr, "%s reconcile: one directory at a time, not also '%s'\n", plan->name,
-                    argv[i]);
-            return PIPE_EXIT_USAGE;
-        } else {
-            options->dir = argv[i];
-        }
-    }
-    if (options->dir != NULL)
-        return check_paths(plan, "reconcile", &options->run);
-    fprintf(stderr, "%s reconcile: which run? %s reconcile DIR\n", plan->name, plan->name);
-    return PIPE_EXIT_USAGE;
-}
-
-/* ---- inspect ---- */
-
-static const char *take_partition(void *options, const char *value)
-{
-    return pipe_parse_count(value, 0, INT32_MAX,
-                            &((struct pipe_inspect_options *)options)->partition)
-               ? NULL
-               : "expected a number of a partition";
-}
-
-static const char *take_from(void *options, const char *value)
-{
-    return pipe_parse_count(value, 0, INT64_MAX - 1,
-                            &((struct pipe_inspect_options *)options)->from)
-               ? NULL
-               : "expected an offset";
-}
-
-static const char *take_limit(void *options, const char *value)
-{
-    return pipe_parse_count(value, 0, INT64_MAX, &((struct pipe_inspect_options *)options)->limit)
-               ? NULL
-               : "expected a number of records";
-}
-
-static const struct option_row inspect_rows[] = {
-    {"--partition", "P", "dump: only this partition", take_partition},
-    {"--from", "N", "dump: begin at offset N", take_from},
-    {"--limit", "N", "dump: at most N records, partition after partition", take_limit},
-};
-#define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
-
-static const char inspect_intro[] =
-    "Shows what a run directory holds; also while it is running. Changes nothing.\n"
-    "  topics       topics, their partitions and records (also without a word)\n"
-    "  offsets      how far every task has read\n"
-    "  watermarks   the time of every task\n"
-    "  state        what every operator remembers, and the counters of every stream\n"
-    "  dump TOPIC   the records of a topic, one JSON object a line\n";
-
-static const char *const inspect_words[] = {"topics", "offsets", "watermarks", "state", "dump"};
-
-/* `extra` is a word too many, NULL: none; `dumps`: options of dump were given. */
-static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
-                       const char *extra, bool dumps)
-{
-    bool known = false, dump = strcmp(options->what, "dump") == 0;
-    for (size_t i = 0; i < 5; i++)
-        known = known || strcmp(options->what, inspect_words[i]) == 0;
-    if (options->dir == NULL) {
-        fprintf(stderr, "%s inspect: which run? %s inspect DIR [topics]\n", plan->name, plan->name);
-        return PIPE_EXIT_USAGE;
-    }
-    if (!known) {
-        const char *nearest = pipe_nearest(options->what, inspect_words, 5);
-        fprintf(stderr, "%s inspect: '%s' is not topics, offsets, watermarks, state or dump",
-                plan->name, options->what);
-        did_you_mean(nearest);
-        return PIPE_EXIT_USAGE;
-    }
-    if (dump && options->topic == NULL) {
-        fprintf(stderr, "%s inspect: which topic? %s inspect %s topics lists them\n", plan->name,
-                plan->name, options->dir);
-        return PIPE_EXIT_USAGE;
-    }
-    if (extra != NULL || (!dump && options->topic != NULL)) {
-        fprintf(stderr, "%s inspect: unexpected '%s' behind '%s'\n", plan->name,
-                extra != NULL && dump ? extra : options->topic,
-                dump ? options->topic : options->what);
-        return PIPE_EXIT_USAGE;
-    }
-    if (dumps && !dump) {
-        fprintf(stderr, "%s inspect: --partition, --from and --limit are about dump, not %s\n",
-                plan->name, options->what);
-        return PIPE_EXIT_USAGE;
-    }
-    return 0;
-}
-
-int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
-                         struct pipe_inspect_options *options)
-{
-    int words = 0;
-    const char *extra = NULL;
-    bool dumps = false;
-    *options = (struct pipe_inspect_options){
-        .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage(
-                plan, "inspect DIR [topics | offsets | watermarks | state | dump TOPIC] [options]",
-                inspect_intro, inspect_rows, INSPECT_ROWS);
-            return -1;
-        }
-        if (argv[i][0] == '-') {
-            int code =
-                take_option(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
-            if (code != 0)
-                return code;
-            dumps = true;
-            continue;
-        }
-        if (words == 0)
-            options->dir = argv[i];
-        else if (words == 1)
-            options->what = argv[i];
-        else if (words == 2)
-            options->topic = argv[i];
-        else if (extra == NULL)
-            extra = argv[i];
-        words++;
-    }
-    return bad_inspect(plan, options, extra, dumps);
 }

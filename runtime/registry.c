@@ -39,7 +39,7 @@ struct pipe_registry {
     uint32_t count, capacity, under_way;
     int64_t backoff_us; /* 0: it answers */
     int64_t next_us;    /* nothing is asked before */
-    int64_t down_since_us, told_us;
+    int64_t down_since_us, told_us, back_us;
 };
 
 /* ---- Opening ---- */
@@ -85,7 +85,7 @@ struct pipe_registry *pipe_registry_open(char *error, size_t error_bytes)
                                                 getenv("PIPE_REGISTRY_CA_FILE")};
         registry = pipe_calloc(1, sizeof *registry);
         registry->http = pipe_http_open(&config);
-        registry->next_us = registry->told_us = INT64_MIN;
+        registry->next_us = registry->told_us = registry->back_us = INT64_MIN;
         registry->url = url;
         url = NULL;
     }
@@ -115,9 +115,9 @@ const char *pipe_registry_url(const struct pipe_registry *registry)
     return registry->url;
 }
 
-bool pipe_registry_is_down(const struct pipe_registry *registry)
+int64_t pipe_registry_back_us(const struct pipe_registry *registry)
 {
-    return registry->backoff_us > 0;
+    return registry->back_us;
 }
 
 /* ---- Entries ---- */
@@ -272,9 +272,11 @@ static void went_down(struct pipe_registry *registry, const char *cause, int64_t
 
 static void came_back(struct pipe_registry *registry, int64_t now_us)
 {
-    if (registry->backoff_us > 0)
+    if (registry->backoff_us > 0) {
         pipe_message(PIPE_INFO, "the schema registry answers again", "url=%s seconds=%" PRId64,
                      registry->url, (now_us - registry->down_since_us) / 1000000);
+        registry->back_us = now_us;
+    }
     registry->backoff_us = 0;
     registry->next_us = registry->told_us = INT64_MIN;
 }

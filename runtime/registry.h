@@ -46,8 +46,9 @@ struct pipe_registry_entry pipe_registry_look(struct pipe_registry *registry, ui
                                               int64_t absent_us, int64_t now_us);
 /* Goes on with what was asked. */
 void pipe_registry_poll(struct pipe_registry *registry, int64_t now_us);
-/* Since the last answer it has failed. */
-bool pipe_registry_is_down(const struct pipe_registry *registry);
+/* When it answered again after it was down: then it may not know yet what it knew before.
+ * INT64_MIN: it was never down. */
+int64_t pipe_registry_back_us(const struct pipe_registry *registry);
 
 /* ---- Subjects; these block ---- */
 

@@ -383,6 +383,19 @@ static int64_t wait_until(const struct engine_task *task, const struct pipe_reco
     return age_ms >= wait_us / 1000 ? now_us : now_us + wait_us - age_ms * 1000;
 }
 
+/* One that has just come back may not have read all that it holds. */
+static struct pipe_registry_entry look_for(const struct engine_task *task,
+                                           const struct schema_wait *wait, int64_t now_us)
+{
+    struct pipe_registry *registry = task->task.engine->schemas->registry;
+    int64_t back_us = pipe_registry_back_us(registry), until_us = wait->until_us;
+    if (back_us != INT64_MIN) {
+        back_us += task->task.engine->options->schema_wait_ms * 1000;
+        until_us = back_us > until_us ? back_us : until_us;
+    }
+    return pipe_registry_look(registry, wait->id, until_us, now_us);
+}
+
 static struct schema_wait *wait_for(struct engine_task *task, uint32_t id,
                                     const struct pipe_record *record, int64_t now_us)
 {
@@ -431,7 +444,6 @@ static bool check_again(struct engine_task *task, struct schema_verdict *verdict
 static enum schemas_state prepare_id(struct engine_task *task, const struct pipe_record *record,
                                      uint32_t id, int64_t now_us)
 {
-    struct pipe_registry *registry = task->task.engine->schemas->registry;
     struct schema_verdict *verdict = find(task->schemas, id);
     if (verdict != NULL) {
         if (verdict->kind != SCHEMA_ABSENT || now_us - verdict->checked_us < ABSENT_US)
@@ -441,7 +453,7 @@ static enum schemas_state prepare_id(struct engine_task *task, const struct pipe
     if (in_table_of_ids(task->task.engine, id))
         return SCHEMAS_READY;
     const struct schema_wait *wait = wait_for(task, id, record, now_us);
-    struct pipe_registry_entry entry = pipe_registry_look(registry, id, wait->until_us, now_us);
+    struct pipe_registry_entry entry = look_for(task, wait, now_us);
     if (entry.state == PIPE_REGISTRY_WAIT)
         return SCHEMAS_WAIT;
     stop_waiting(task->schemas, id);
@@ -493,8 +505,7 @@ bool schemas_waiting(struct engine_task *task)
     pipe_registry_poll(registry, now_us);
     for (uint32_t i = 0; i < table->wait_count; i++) {
         struct schema_wait *wait = &table->waits[i];
-        struct pipe_registry_entry entry =
-            pipe_registry_look(registry, wait->id, wait->until_us, now_us);
+        struct pipe_registry_entry entry = look_for(task, wait, now_us);
         if (entry.state == PIPE_REGISTRY_WAIT && entry.absent && !wait->told)
             pipe_message(PIPE_INFO, "waiting for a schema that the registry does not have (yet)",
                          "id=%" PRIu32 " topic=%s partition=%d", wait->id,

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine.h"
 #include "ledger.h"
 #include "system_calls.h"
+#include "traffic_cli.h"
 
 #define FLUSH_BYTES (1 << 20)
 #define RECORDS_A_ROUND 4096
@@ -52,6 +52,11 @@ static void request_stop(int signal_number)
 {
     (void)signal_number;
     stop_requested = 1;
+}
+
+bool traffic_stops(void)
+{
+    return stop_requested != 0;
 }
 
 static void handle_signals(void)
@@ -369,12 +374,11 @@ static bool show_files(struct traffic_writer *writer)
 
 /* ---- The end ---- */
 
-static void print_fault(const struct traffic_writer *writer, uint32_t index)
+static void print_fault(const struct pipe_row_type *row, const struct pipe_traffic_fault *fault,
+                        uint64_t count)
 {
     static const char *const kinds[] = {"duplicate", "out of order", "late",
                                         "ahead",     "value",        "poison"};
-    const struct pipe_traffic_fault *fault = &writer->def->faults[index];
-    const struct pipe_row_type *row = writer->source->row;
     char what[96];
     int used = snprintf(what, sizeof what, "%s", kinds[fault->kind]);
     for (uint32_t i = 0; fault->kind == PIPE_FAULT_VALUE && i < fault->path_count; i++) {
@@ -384,7 +388,14 @@ static void print_fault(const struct traffic_writer *writer, uint32_t index)
                              column->name);
         row = column->type->record;
     }
-    fprintf(stderr, "  fault %-24s %12" PRIu64 "\n", what, writer->faults[index]);
+    fprintf(stderr, "  fault %-24s %12" PRIu64 "\n", what, count);
+}
+
+void traffic_print_faults(const struct pipe_plan *plan, const struct pipe_traffic_def *def,
+                          const uint64_t *counts)
+{
+    for (uint32_t i = 0; i < def->fault_count; i++)
+        print_fault(plan->sources[def->source].row, &def->faults[i], counts[i]);
 }
 
 static void print_summary(const struct traffic_writer *writer)
@@ -395,8 +406,7 @@ static void print_summary(const struct traffic_writer *writer)
     if (writer->stopped)
         fprintf(stderr, " of %" PRId64 " (stopped)", writer->options->run.feeder.count);
     fprintf(stderr, ", %" PRIu64 " records, %" PRIu64 " bytes\n", writer->records, writer->bytes);
-    for (uint32_t i = 0; i < writer->def->fault_count; i++)
-        print_fault(writer, i);
+    traffic_print_faults(writer->plan, writer->def, writer->faults);
     if (writer->file_count == 1)
         fprintf(stderr, "  file %s\n", writer->files[0].path);
     else
@@ -418,9 +428,8 @@ static int write_traffic(const struct pipe_plan *plan, const struct pipe_traffic
     return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
 }
 
-/* Whether this traffic is wanted: by name, else the first of its source. */
-static bool is_wanted(const struct pipe_plan *plan, const struct pipe_traffic_options *options,
-                      uint32_t index)
+bool traffic_is_wanted(const struct pipe_plan *plan, const struct pipe_traffic_options *options,
+                       uint32_t index)
 {
     if (options->traffic != NULL)
         return strcmp(plan->traffics[index].name, options->traffic) == 0;
@@ -449,21 +458,30 @@ static int unknown_traffic(const struct pipe_plan *plan, const char *name)
     return PIPE_EXIT_USAGE;
 }
 
+static bool any_wanted(const struct pipe_plan *plan, const struct pipe_traffic_options *options)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < plan->traffic_count; i++)
+        any = any || traffic_is_wanted(plan, options, i);
+    return any;
+}
+
 int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     struct pipe_traffic_options options;
     int code = pipe_options_traffic(plan, argc, argv, &options);
-    bool any = false;
-    if (code != 0)
-        return code < 0 ? PIPE_EXIT_OK : code;
+    if (code == PIPE_EXIT_OK && !any_wanted(plan, &options))
+        code = unknown_traffic(plan, options.traffic != NULL ? options.traffic : "");
     stop_requested = 0;
     handle_signals();
-    for (uint32_t i = 0; code == PIPE_EXIT_OK && stop_requested == 0 && i < plan->traffic_count;
+    if (code == PIPE_EXIT_OK && options.to == NULL)
+        code = pipe_traffic_to_kafka(plan, &options);
+    for (uint32_t i = 0; options.to != NULL && code == PIPE_EXIT_OK && stop_requested == 0 &&
+                         i < plan->traffic_count;
          i++) {
-        if (!is_wanted(plan, &options, i))
-            continue;
-        any = true;
-        code = write_traffic(plan, &options, &plan->traffics[i]);
+        if (traffic_is_wanted(plan, &options, i))
+            code = write_traffic(plan, &options, &plan->traffics[i]);
     }
-    return any ? code : unknown_traffic(plan, options.traffic != NULL ? options.traffic : "");
+    pipe_options_free(&options.run);
+    return code < 0 ? PIPE_EXIT_OK : code;
 }

@@ -10,6 +10,8 @@
 
 #define POISON_BYTES_MAX 64
 #define FRAME_BYTES 10 /* C3 01, fingerprint */
+#define SEED_SHIFT 40  /* of numbers: below are those of events, above is the seed */
+#define SEEDS_MASK 0x7fffffu
 
 /* ---- Values ---- */
 
@@ -77,6 +79,9 @@ static void set_name(struct pipe_feeder *feeder, const struct target *target, ui
     enum pipe_kind kind = target->column->type->kind;
     if (kind == PIPE_STRING || kind == PIPE_UUID)
         set_uuid(feeder, of, purpose, to);
+    else if (kind == PIPE_INT64) /* each seed has numbers of its own, that of seed 1 from 0 on */
+        set_number(target, (int64_t)(of | ((feeder->options.seed - 1) & SEEDS_MASK) << SEED_SHIFT),
+                   to);
     else
         set_number(target, (int64_t)of, to);
 }

@@ -1,0 +1,338 @@
+/*
+ * options_commands.c: the command lines of traffic, reconcile and inspect.
+ */
+#include "options.h"
+#include "reconcile.h"
+
+#define TRAFFIC_COUNT 100000
+
+/* ---- traffic ---- */
+
+static const char *take_to(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->to = value;
+    return value[0] != '\0' ? NULL : "expected a directory";
+}
+
+static const char *take_traffic_name(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->traffic = value;
+    return NULL;
+}
+
+static const char *take_traffic_ledger(void *options, const char *value)
+{
+    ((struct pipe_traffic_options *)options)->ledger = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_seconds(void *options, const char *value)
+{
+    return pipe_parse_count(value, 1, 1000000000,
+                            &((struct pipe_traffic_options *)options)->seconds)
+               ? NULL
+               : "expected a number of seconds";
+}
+
+static const struct option_row traffic_rows[] = {
+    {"--to", "DIR", "write the files into DIR, which is made if it is not there", take_to},
+    {"--kafka", "KEY=VALUE",
+     "write to Kafka: a property of librdkafka, for example "
+     "bootstrap.servers=host:9092",
+     option_take_kafka},
+    {"--traffic", "NAME", "the `traffic` statement to write; without it the first of each source",
+     take_traffic_name},
+    {"--count", "N", "events (files: 100000; Kafka: without end); faults add records",
+     option_take_count},
+    {"--seconds", "N", "with Kafka: end after N seconds of events", take_seconds},
+    {"--rate", "N/s", "events a second, in the time of the events (1000/s)", option_take_rate},
+    {"--seed", "N", "seed (1): the same options, the same bytes", option_take_seed},
+    {"--start", "TIME", "time of the first event (2026-01-01T00:00:00Z; in real time: now)",
+     option_take_start},
+    {"--commit-interval", "D", "with Kafka: a transaction every D (100ms)", option_take_commit},
+    {"--ledger", "FILE", "write what was sent, and every fault in it: docs/ledger.md",
+     take_traffic_ledger},
+    {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
+};
+#define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
+
+static const char traffic_intro[] =
+    "Writes the events of the `traffic` statement to files, or to Kafka. The faults of the "
+    "statement\n(duplicates, late records, ...) are in them, and a summary on standard error "
+    "counts "
+    "them.\n\n"
+    "  NAME traffic --to data --count 1000000 --seed 7\n"
+    "  NAME run --path 'SOURCE=data/SOURCE-*.avro'\n"
+    "  PIPE_KAFKA_BOOTSTRAP=host:9092 NAME traffic --rate 5000/s --seconds 60 --seed 7\n\n"
+    "Files: as fast as it can. A topic becomes one file a partition, DIR/SOURCE-PARTITION.avro, "
+    "with time,\nkey and value of every record; a source that reads files becomes one file in its "
+    "format, for example\nDIR/SOURCE.csv. They appear when they are complete; those of the same "
+    "name are replaced.\n"
+    "Kafka: in real time, with --count as fast as it can. The position is part of each "
+    "transaction: "
+    "the same\ncommand again goes on where it was stopped or killed, and nothing is lost or sent "
+    "twice. Several at once\nneed a --seed each, which gives each its own ids and sessions.\n"
+    "Exit: 0 done or stopped, 1 disk or Kafka, 2 usage, 3 traffic of other options or another "
+    "plan.\n";
+
+/* Files or Kafka: 0, or the exit code after a message. */
+static int choose_target(const struct pipe_plan *plan, struct pipe_traffic_options *options)
+{
+    struct pipe_run_options *run = &options->run;
+    bool given = run->kafka.property_count > 0 || options->seconds > 0 || run->commit_ms > 0;
+    char error[512];
+    if (options->to != NULL && given) {
+        fprintf(stderr,
+                "%s traffic: --kafka, --seconds and --commit-interval are about Kafka, but --to "
+                "writes files\n",
+                plan->name);
+        return PIPE_EXIT_USAGE;
+    }
+    if (options->seconds > 0 && run->has_count) {
+        fprintf(stderr, "%s traffic: --seconds or --count, not both\n", plan->name);
+        return PIPE_EXIT_USAGE;
+    }
+    if (options->to != NULL)
+        return 0;
+    if (!pipe_kafka_environment(&run->kafka, error, sizeof error)) {
+        fprintf(stderr, "%s traffic: %s\n", plan->name, error);
+        return PIPE_EXIT_DATA;
+    }
+    if (pipe_kafka_value(&run->kafka, "bootstrap.servers") != NULL)
+        return 0;
+    fprintf(stderr,
+            "%s traffic: where to? %s traffic --to DIR, or to Kafka with "
+            "PIPE_KAFKA_BOOTSTRAP=host:port\n",
+            plan->name, plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* What was not given. */
+static void set_traffic_defaults(struct pipe_traffic_options *options)
+{
+    struct pipe_run_options *run = &options->run;
+    if (options->to != NULL || run->has_count) {
+        if (!run->has_count)
+            run->feeder.count = TRAFFIC_COUNT;
+        if (!run->has_start)
+            run->feeder.start_ms = TRAFFIC_START_MS;
+        return;
+    }
+    run->feeder.count = options->seconds > 0 ? options->seconds * run->feeder.rate_per_second : -1;
+    if (!run->has_start)
+        run->feeder.start_ms = engine_wall_ms();
+}
+
+int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
+                         struct pipe_traffic_options *options)
+{
+    *options =
+        (struct pipe_traffic_options){.run = {.feeder = {.rate_per_second = 1000, .seed = 1}}};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            option_usage(plan, "traffic [--to DIR] [options]", traffic_intro, traffic_rows,
+                         TRAFFIC_ROWS);
+            return -1;
+        }
+        if (argv[i][0] != '-') {
+            fprintf(stderr, "%s traffic: unexpected '%s'; options begin with --\n", plan->name,
+                    argv[i]);
+            return PIPE_EXIT_USAGE;
+        }
+        int code =
+            option_take(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
+        if (code != 0)
+            return code;
+    }
+    int code = choose_target(plan, options);
+    if (code == 0)
+        set_traffic_defaults(options);
+    return code;
+}
+
+/* ---- reconcile ---- */
+
+static const char *take_ledger(void *options, const char *value)
+{
+    ((struct reconcile_options *)options)->ledger = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_ledger_out(void *options, const char *value)
+{
+    ((struct reconcile_options *)options)->ledger_out = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_json(void *options, const char *value)
+{
+    (void)value;
+    ((struct reconcile_options *)options)->json = true;
+    return NULL;
+}
+
+static const struct option_row reconcile_rows[] = {
+    {"--json", option_no_value, "one JSON object instead of the table", take_json},
+    {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
+    {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
+    {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", option_take_path},
+    {"--max-record", "SIZE", "as given to the run", option_take_max_record},
+    {"--schema-ids", "FILE", "as given to the run", option_take_schema_ids},
+    {"--state-memory", "SIZE", "ids and windows beyond this go to temporary files (128MiB)",
+     option_take_state_memory},
+    {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
+};
+#define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])
+
+static const char reconcile_intro[] =
+    "Runs every task again over what is committed in DIR, from the first record and without state, "
+    "and\ncompares the rows that come out with those that are there, as multisets: input against "
+    "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first "
+    "rows "
+    "that differ are\nprinted. Nothing in DIR is changed; the run must be stopped. Temporary files "
+    "go to $TMPDIR (/var/tmp).\nThe last line is `exact true` or `exact false`.\n"
+    "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";
+
+int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
+                           struct reconcile_options *options)
+{
+    *options = (struct reconcile_options){.run = {.max_record_bytes = 1 << 20}};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            option_usage(plan, "reconcile DIR [options]", reconcile_intro, reconcile_rows,
+                         RECONCILE_ROWS);
+            return -1;
+        }
+        if (argv[i][0] == '-') {
+            int code = option_take(plan, "reconcile", argc, argv, &i, reconcile_rows,
+                                   RECONCILE_ROWS, options);
+            if (code != 0)
+                return code;
+        } else if (options->dir != NULL) {
+            fprintf(stderr, "%s reconcile: one directory at a time, not also '%s'\n", plan->name,
+                    argv[i]);
+            return PIPE_EXIT_USAGE;
+        } else {
+            options->dir = argv[i];
+        }
+    }
+    if (options->dir != NULL)
+        return option_check_paths(plan, "reconcile", &options->run);
+    fprintf(stderr, "%s reconcile: which run? %s reconcile DIR\n", plan->name, plan->name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* ---- inspect ---- */
+
+static const char *take_partition(void *options, const char *value)
+{
+    return pipe_parse_count(value, 0, INT32_MAX,
+                            &((struct pipe_inspect_options *)options)->partition)
+               ? NULL
+               : "expected a number of a partition";
+}
+
+static const char *take_from(void *options, const char *value)
+{
+    return pipe_parse_count(value, 0, INT64_MAX - 1,
+                            &((struct pipe_inspect_options *)options)->from)
+               ? NULL
+               : "expected an offset";
+}
+
+static const char *take_limit(void *options, const char *value)
+{
+    return pipe_parse_count(value, 0, INT64_MAX, &((struct pipe_inspect_options *)options)->limit)
+               ? NULL
+               : "expected a number of records";
+}
+
+static const struct option_row inspect_rows[] = {
+    {"--partition", "P", "dump: only this partition", take_partition},
+    {"--from", "N", "dump: begin at offset N", take_from},
+    {"--limit", "N", "dump: at most N records, partition after partition", take_limit},
+};
+#define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
+
+static const char inspect_intro[] =
+    "Shows what a run directory holds; also while it is running. Changes nothing.\n"
+    "  topics       topics, their partitions and records (also without a word)\n"
+    "  offsets      how far every task has read\n"
+    "  watermarks   the time of every task\n"
+    "  state        what every operator remembers, and the counters of every stream\n"
+    "  dump TOPIC   the records of a topic, one JSON object a line\n";
+
+static const char *const inspect_words[] = {"topics", "offsets", "watermarks", "state", "dump"};
+
+/* `extra` is a word too many, NULL: none; `dumps`: options of dump were given. */
+static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
+                       const char *extra, bool dumps)
+{
+    bool known = false, dump = strcmp(options->what, "dump") == 0;
+    for (size_t i = 0; i < 5; i++)
+        known = known || strcmp(options->what, inspect_words[i]) == 0;
+    if (options->dir == NULL) {
+        fprintf(stderr, "%s inspect: which run? %s inspect DIR [topics]\n", plan->name, plan->name);
+        return PIPE_EXIT_USAGE;
+    }
+    if (!known) {
+        const char *nearest = pipe_nearest(options->what, inspect_words, 5);
+        fprintf(stderr, "%s inspect: '%s' is not topics, offsets, watermarks, state or dump",
+                plan->name, options->what);
+        option_did_you_mean(nearest);
+        return PIPE_EXIT_USAGE;
+    }
+    if (dump && options->topic == NULL) {
+        fprintf(stderr, "%s inspect: which topic? %s inspect %s topics lists them\n", plan->name,
+                plan->name, options->dir);
+        return PIPE_EXIT_USAGE;
+    }
+    if (extra != NULL || (!dump && options->topic != NULL)) {
+        fprintf(stderr, "%s inspect: unexpected '%s' behind '%s'\n", plan->name,
+                extra != NULL && dump ? extra : options->topic,
+                dump ? options->topic : options->what);
+        return PIPE_EXIT_USAGE;
+    }
+    if (dumps && !dump) {
+        fprintf(stderr, "%s inspect: --partition, --from and --limit are about dump, not %s\n",
+                plan->name, options->what);
+        return PIPE_EXIT_USAGE;
+    }
+    return 0;
+}
+
+int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
+                         struct pipe_inspect_options *options)
+{
+    int words = 0;
+    const char *extra = NULL;
+    bool dumps = false;
+    *options = (struct pipe_inspect_options){
+        .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            option_usage(
+                plan, "inspect DIR [topics | offsets | watermarks | state | dump TOPIC] [options]",
+                inspect_intro, inspect_rows, INSPECT_ROWS);
+            return -1;
+        }
+        if (argv[i][0] == '-') {
+            int code =
+                option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
+            if (code != 0)
+                return code;
+            dumps = true;
+            continue;
+        }
+        if (words == 0)
+            options->dir = argv[i];
+        else if (words == 1)
+            options->what = argv[i];
+        else if (words == 2)
+            options->topic = argv[i];
+        else if (extra == NULL)
+            extra = argv[i];
+        words++;
+    }
+    return bad_inspect(plan, options, extra, dumps);
+}
