@@ -28,7 +28,7 @@ TEST_CFLAGS := $(CFLAGS) -Wno-missing-prototypes -Wno-unknown-warning-option -Wn
 CXXFLAGS := -std=gnu++17 $(MODE) -Wall -Wextra -Werror $(HARDEN)
 LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDMODE)
 COMPILER_LIBS := -ljansson -lre2 -lutf8proc -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrdkafka -lcurl -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
 
 COMPILER_SOURCES := $(wildcard compiler/*.c)
 COMPILER_OBJECTS := $(COMPILER_SOURCES:compiler/%.c=$(BUILD)/compiler/%.o) \

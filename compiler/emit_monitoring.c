@@ -1,8 +1,7 @@
 /*
- * emit_monitoring.c: alerts.rules.yml and dashboard.json, on the metrics of a compiled pipeline:
- *     pipec_sink_rows_total, pipec_sink_fresh_rows_total   {pipeline, sink}
- *     pipec_records_total {pipeline, stream, way}          a way of the conservation equations
- *     pipec_watermark_lag_seconds, pipec_source_lag_records {pipeline, source, partition}
+ * emit_monitoring.c: alerts.rules.yml and dashboard.json, on the metrics of a running pipeline
+ * (runtime/metrics.def, docs/operations.md). Tests compare the names and labels here with those
+ * that a program exports.
  */
 #include "emit_artifacts.h"
 
@@ -130,11 +129,6 @@ static void add_panel(struct dashboard *dashboard, const char *title, const char
                                     "${datasource}"));
 }
 
-static const char *selector(struct dashboard *dashboard, const char *format, const char *name)
-{
-    return arena_printf(dashboard->program->arena, format, dashboard->program->name, name);
-}
-
 static void add_slo_panels(struct dashboard *dashboard)
 {
     struct program *program = dashboard->program;
@@ -152,40 +146,54 @@ static void add_slo_panels(struct dashboard *dashboard)
     }
 }
 
+/* Panels of every pipeline. %s in the expression is the pipeline's selector, without its end. */
+static const struct {
+    const char *title, *unit, *expr, *legend;
+} panels[] = {
+    {"Records read", "rps", "sum by (stream) (rate(pipec_records_total%s,way=\"read\"}[1m]))",
+     "{{stream}}"},
+    {"Rows out", "rps", "sum by (stream) (rate(pipec_records_total%s,way=\"out\"}[1m]))",
+     "{{stream}}"},
+    {"Rejected, late, too old", "rps",
+     "sum by (stream, way) (rate(pipec_records_total%s,way=~\"source_rejected|rejected|"
+     "select_rejected|window_rejected|late|too_old\"}[1m]))",
+     "{{stream}} {{way}}"},
+    {"Rejects by reason", "rps",
+     "sum by (rule, reason) (rate(pipec_rejected_records_total%s}[1m]))", "{{rule}} {{reason}}"},
+    {"Event to commit, 99 of 100", "s",
+     "histogram_quantile(0.99, sum by (source, le) "
+     "(rate(pipec_event_to_commit_seconds_bucket%s}[5m])))",
+     "{{source}}"},
+    {"Commit duration, 99 of 100", "s",
+     "histogram_quantile(0.99, sum by (le) (rate(pipec_commit_duration_seconds_bucket%s}[5m])))",
+     "commit"},
+    {"Watermark lag", "s", "max by (stage) (pipec_watermark_lag_seconds%s})", "{{stage}}"},
+    {"Age of the newest record read, while there are more", "s",
+     "max by (source) (pipec_source_lag_seconds%s})", "{{source}}"},
+    {"Records behind", "short", "sum by (source) (pipec_source_lag_records%s})", "{{source}}"},
+    {"Transactions that were not committed", "cps",
+     "sum by (outcome) (rate(pipec_transactions_total%s,outcome!=\"committed\"}[5m]))",
+     "{{outcome}}"},
+    {"Rows committed by sink", "rps", "sum by (sink) (rate(pipec_sink_rows_total%s}[1m]))",
+     "{{sink}}"},
+    {"State in memory", "bytes", "sum by (stream) (pipec_state_memory_bytes%s})", "{{stream}}"},
+};
+
+/* The expression with the selector put in. */
+static const char *panel_expr(struct dashboard *dashboard, const char *format)
+{
+    struct arena *arena = dashboard->program->arena;
+    const char *hole = strstr(format, "%s");
+    return arena_printf(arena, "%.*s{pipeline=\"%s\"%s", (int)(hole - format), format,
+                        dashboard->program->name, hole + 2);
+}
+
 void write_dashboard(struct program *program, struct text *out)
 {
     struct dashboard dashboard = {program, json_array(), 0};
-    add_panel(
-        &dashboard, "Records read", "rps",
-        selector(&dashboard,
-                 "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))",
-                 "read"),
-        "{{stream}}");
-    add_panel(
-        &dashboard, "Rows out", "rps",
-        selector(&dashboard,
-                 "sum by (stream) (rate(pipec_records_total{pipeline=\"%s\",way=\"%s\"}[1m]))",
-                 "out"),
-        "{{stream}}");
-    add_panel(
-        &dashboard, "Rejected, late, too old", "rps",
-        selector(
-            &dashboard,
-            "sum by (stream, way) (rate(pipec_records_total{pipeline=\"%s\",way=~\"%s\"}[1m]))",
-            "source_rejected|rejected|select_rejected|window_rejected|late|too_old"),
-        "{{stream}} {{way}}");
-    add_panel(&dashboard, "Watermark lag", "s",
-              selector(&dashboard,
-                       "max by (source) (pipec_watermark_lag_seconds{pipeline=\"%s\"%s})", ""),
-              "{{source}}");
-    add_panel(
-        &dashboard, "Records behind", "short",
-        selector(&dashboard, "sum by (source) (pipec_source_lag_records{pipeline=\"%s\"%s})", ""),
-        "{{source}}");
-    add_panel(&dashboard, "Rows committed by sink", "rps",
-              selector(&dashboard,
-                       "sum by (sink) (rate(pipec_sink_rows_total{pipeline=\"%s\"%s}[1m]))", ""),
-              "{{sink}}");
+    for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
+        add_panel(&dashboard, panels[i].title, panels[i].unit,
+                  panel_expr(&dashboard, panels[i].expr), panels[i].legend);
     add_slo_panels(&dashboard);
     json_t *variable = json_pack("{s:s, s:s, s:s}", "name", "datasource", "type", "datasource",
                                  "query", "prometheus");

@@ -362,6 +362,11 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
         sink->format == FORMAT_PARQUET)
         emit(e, 2, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", sink->commit_ms,
              sink->commit_bytes);
+    for (size_t i = 0; i < e->program->slos.count; i++) {
+        const struct slo *slo = e->program->slos.items[i];
+        if (slo->sink == sink)
+            emit(e, 2, ".fresh_ms = %" PRId64 ",", slo->within_ms);
+    }
     emit(e, 1, "},");
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "metrics.h"
 #include "process.h"
 #include "rocksdb_shim.h"
 
@@ -110,7 +111,7 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
     struct pipe_engine *engine = engine_new(plan, &options);
-    bool opened = engine_open(engine);
+    bool opened = metrics_start(engine) && engine_open(engine);
     bool ok = opened && engine_run(engine);
     if (ok) {
         report_final(engine, stderr);
@@ -120,6 +121,7 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
         fprintf(stderr, "%s: %s\n", plan->name, engine->error);
         code = engine->exit_code;
     }
+    metrics_stop(engine);
     engine_close(engine);
     pipe_options_free(&options);
     return code;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "metrics.h"
 #include "schemas.h"
 #include "system_calls.h"
 
@@ -186,6 +187,7 @@ bool engine_open(struct pipe_engine *engine)
     classify_sources(engine);
     if (!engine_recover(engine) || !engine_open_outputs(engine))
         return false;
+    metrics_opened(engine);
     if (engine->log->grouped)
         return true; /* in the group now; its tasks come by and by */
     if (engine->resumed)
@@ -249,22 +251,6 @@ static bool feed(struct pipe_engine *engine, struct engine_source *source, bool 
     return true;
 }
 
-bool engine_drained(const struct pipe_engine *engine)
-{
-    const struct pipe_log *log = engine->log;
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        const struct engine_task *task = &engine->tasks[t];
-        bool files =
-            task->task.stage->source >= 0 && engine->sources[task->task.stage->source].files;
-        if (task->phase != ENGINE_RUNNING)
-            continue;
-        if (files ? !task->ended
-                  : task->position.offset < log->ops->end(log, task->topic, task->task.partition))
-            return false;
-    }
-    return true;
-}
-
 /* Whether every partition that is ours has been read to its end, as a broker says. */
 static bool group_at_ends(const struct pipe_engine *engine)
 {
@@ -282,6 +268,22 @@ static bool group_at_ends(const struct pipe_engine *engine)
     return all;
 }
 
+bool engine_drained(const struct pipe_engine *engine)
+{
+    const struct pipe_log *log = engine->log;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        const struct engine_task *task = &engine->tasks[t];
+        bool files =
+            task->task.stage->source >= 0 && engine->sources[task->task.stage->source].files;
+        if (task->phase != ENGINE_RUNNING)
+            continue;
+        if (files ? !task->ended
+                  : task->position.offset < log->ops->end(log, task->topic, task->task.partition))
+            return false;
+    }
+    return !log->grouped || group_at_ends(engine);
+}
+
 static bool is_finished(const struct pipe_engine *engine)
 {
     if (engine->endless)
@@ -290,8 +292,7 @@ static bool is_finished(const struct pipe_engine *engine)
         if (engine->sources[i].feeder != NULL && !engine->sources[i].feeder_ended)
             return false;
     }
-    return engine_drained(engine) && !engine_has_pending(engine) &&
-           (!engine->log->grouped || group_at_ends(engine));
+    return !engine_has_pending(engine) && engine_drained(engine);
 }
 
 static uint64_t pending_bytes(const struct pipe_engine *engine)
@@ -440,6 +441,7 @@ bool engine_run(struct pipe_engine *engine)
         if (state == ENGINE_FINISHED)
             return engine_finish(engine);
         report_progress(engine, false);
+        metrics_turn(engine, METRICS_RUNNING);
     }
 }
 

@@ -114,14 +114,18 @@ struct pipe_run_options {
     uint64_t state_bytes;   /* memory for the states of all tasks; 0: PIPE_STATE_BYTES */
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
+    const char *listen;     /* ADDRESS:PORT of /metrics, or none; NULL: the default */
     const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
     int64_t schema_wait_ms; /* for a schema that the registry does not know (yet) */
     const struct pipe_transport *transport;
     const struct pipe_hooks *hooks; /* NULL but in tests */
 };
 struct pipe_inspect_options {
-    const char *dir, *what, *topic; /* what: topics, offsets, watermarks, state, dump */
+    struct pipe_run_options run;    /* first: --kafka, --group */
+    const char *dir, *what, *topic; /* dir NULL: Kafka; what: topics, offsets, watermarks, state,
+                                       dump */
     int64_t partition, from, limit; /* partition -1: all */
+    bool dumps;                     /* one of these was given */
 };
 struct pipe_traffic_options {
     struct pipe_run_options
@@ -198,6 +202,7 @@ struct pipe_store_usage {
 };
 bool pipe_store_usage(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
                       struct pipe_store_usage *usage);
+uint64_t pipe_store_disk_bytes(const struct pipe_store *store); /* of its files, about */
 
 /* ---- Tasks ---- */
 
@@ -297,6 +302,8 @@ struct engine_sink {
     int64_t committed_bytes;
     struct pipe_buf frame;         /* scratch: Avro single-object frame */
     uint64_t rows, committed_rows; /* by this process */
+    uint64_t bytes;                /* of their keys and values */
+    struct metrics_ages *ages;     /* of an objective; NULL: nobody counts them */
 };
 
 struct engine_exchange {
@@ -333,6 +340,7 @@ struct pipe_engine {
     struct engine_schema_id *schema_ids;
     uint32_t schema_id_count;
     struct engine_schemas *schemas; /* schemas.c */
+    struct pipe_metrics *metrics;   /* metrics.h; NULL: nobody asks */
     struct engine_rejects *rejects;
     uint32_t reject_count;
     bool rejects_dirty;

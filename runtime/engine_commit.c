@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "engine.h"
+#include "metrics.h"
 #include "schemas.h"
 
 #define TASK_VERSION 2
@@ -310,6 +311,8 @@ static bool take_outcome(struct pipe_engine *engine, enum pipe_log_outcome outco
 
 bool engine_commit(struct pipe_engine *engine)
 {
+    int64_t from_us = engine_monotonic_us();
+    metrics_phase(engine, METRICS_COMMITTING);
     if (!engine_check_directory(engine))
         return false;
     for (uint32_t t = 0; t < engine->task_count; t++) {
@@ -334,7 +337,9 @@ bool engine_commit(struct pipe_engine *engine)
     if (hooks != NULL && hooks->refuse_commit(hooks->context))
         return engine_fail(engine, PIPE_EXIT_DATA, "the commit was refused");
     PIPE_CRASH_POINT("before_commit");
-    return take_outcome(engine, engine->log->ops->commit(engine->log));
+    enum pipe_log_outcome outcome = engine->log->ops->commit(engine->log);
+    metrics_outcome(engine, from_us, outcome);
+    return take_outcome(engine, outcome);
 }
 
 bool engine_save_if_due(struct pipe_engine *engine)
@@ -373,6 +378,7 @@ bool engine_save_state(struct pipe_engine *engine)
     if (engine->commits_since_save == 0 &&
         engine->source_records + engine->replayed == engine->records_at_save)
         return true;
+    metrics_phase(engine, METRICS_SAVING);
     PIPE_CRASH_POINT("before_state");
     pipe_store_begin(engine->store);
     engine_spill(engine);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "metrics.h"
 
 /* The first byte pair of Avro's single-object encoding, then the fingerprint, little-endian. */
 static struct pipe_str frame_avro(struct engine_sink *sink, struct pipe_str value)
@@ -46,6 +47,10 @@ void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record 
     if (task->replaying)
         return;
     sink->rows++;
+    sink->bytes += (key.data != NULL ? key.size : 0) + (value.data != NULL ? value.size : 0);
+    if (sink->ages != NULL)
+        metrics_row(sink->ages, engine->wall_ms,
+                    record != NULL ? record->kafka_time_ms : PIPE_TIME_MIN);
     engine_task_of(task)->dirty = true;
     if (engine->options->no_output || engine->failed)
         return;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "metrics.h"
 
 #define HELD_US 60000000
 
@@ -74,6 +75,7 @@ void group_aborted(struct pipe_engine *engine)
         task->phase = ENGINE_ASSIGNED;
     }
     forget_counts(engine);
+    metrics_aborted(engine);
     engine->ready = false;
     engine->aborts++;
     engine->last_commit_us = engine_monotonic_us();

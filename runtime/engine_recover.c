@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "metrics.h"
 #include "schemas.h"
 
 #define REPLAY_BATCH 1024u
@@ -343,6 +344,7 @@ static bool serve(struct engine_task *task)
 {
     struct pipe_engine *engine = task->task.engine;
     uint32_t drops = task->drops;
+    metrics_turn(engine, METRICS_RECOVERING);
     if (engine_stops(engine))
         return engine_fail(engine, PIPE_EXIT_OK, "stopped while replaying; nothing is lost");
     if (!engine->log->grouped || engine_monotonic_us() - engine->last_poll_us < POLL_EVERY_US)
@@ -482,6 +484,7 @@ bool engine_recover_task(struct pipe_engine *engine, struct engine_task *task)
         memcpy(task->task.counters, r.counters, counters_bytes);
         task->phase = ENGINE_RUNNING;
         watermark_close(task);
+        metrics_task_began(task);
     }
     free(r.counters);
     return ok || (!engine->failed && task->drops != drops);

@@ -1,18 +1,20 @@
 /*
- * inspect.c: `NAME inspect DIR`: what a run directory holds, read only.
+ * inspect.c: `NAME inspect`: what a run directory holds, or a group on Kafka; read only.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine.h"
+#include "inspect.h"
 
 struct inspection {
     const struct pipe_plan *plan;
     const struct pipe_inspect_options *options;
     struct pipe_log *log;
     struct pipe_counters *totals;
-    bool committed; /* a plan has committed something */
+    struct inspect_kafka *kafka; /* NULL: a directory */
+    int64_t end;                 /* on Kafka: of the topic of the task in hand */
+    bool committed;              /* a plan has committed something */
     bool same_plan, damaged;
 };
 
@@ -35,6 +37,8 @@ static const char *time_text(char to[40], int64_t time_us)
 static bool print_topics(const struct inspection *in)
 {
     const struct pipe_log *log = in->log;
+    if (in->kafka != NULL)
+        return inspect_kafka_topics(in->kafka);
     printf("%-48s %10s %14s\n", "topic", "partitions", "records");
     for (uint32_t t = 0; t < log->topic_count; t++) {
         int64_t records = 0;
@@ -72,7 +76,11 @@ static bool print_task(void *context, const char *name, struct pipe_str value)
         in->damaged = true;
         return false;
     }
-    if (strcmp(in->options->what, "offsets") == 0)
+    if (in->kafka != NULL && strcmp(in->options->what, "offsets") == 0)
+        printf("%-32s %9d %14" PRId64 " %14" PRId64 " %14" PRId64 " %12" PRIu64 "\n",
+               stage_name(in, stage, room), partition, c.position.offset, in->end,
+               in->end > c.position.offset ? in->end - c.position.offset : 0, c.position.seq);
+    else if (strcmp(in->options->what, "offsets") == 0)
         printf("%-32s %9d %14" PRId64 " %12" PRIu64 "  %s\n", stage_name(in, stage, room),
                partition, c.position.offset, c.position.seq, c.ended ? "at the end" : "");
     else
@@ -85,13 +93,26 @@ static bool print_task(void *context, const char *name, struct pipe_str value)
     return true;
 }
 
+/* As print_task, of a group; `end`: of its topic. */
+static bool print_group_task(void *context, const char *name, struct pipe_str value, int64_t end)
+{
+    struct inspection *in = context;
+    in->end = end;
+    return print_task(in, name, value);
+}
+
 static bool print_tasks(struct inspection *in)
 {
-    if (strcmp(in->options->what, "offsets") == 0)
+    if (in->kafka != NULL && strcmp(in->options->what, "offsets") == 0)
+        printf("%-32s %9s %14s %14s %14s %12s\n", "stage", "partition", "offset", "end", "behind",
+               "time records");
+    else if (strcmp(in->options->what, "offsets") == 0)
         printf("%-32s %9s %14s %12s\n", "stage", "partition", "offset", "time records");
     else
         printf("%-32s %9s  %-28s %-28s\n", "stage", "partition", "watermark",
                "greatest kafka_time");
+    if (in->kafka != NULL)
+        return inspect_kafka_tasks(in->kafka, print_group_task, in) && !in->damaged;
     return in->log->ops->list(in->log, "task/", print_task, in) && !in->damaged;
 }
 
@@ -175,10 +196,29 @@ static bool print_states(struct inspection *in, struct pipe_store *store)
     return true;
 }
 
+static bool add_group_task(void *context, const char *name, struct pipe_str value, int64_t end)
+{
+    (void)end;
+    return add_task(context, name, value);
+}
+
+/* What operators remember is with the processes. */
+static bool print_group_counters(struct inspection *in)
+{
+    in->totals = pipe_calloc(in->plan->stream_count + 1, sizeof *in->totals);
+    bool ok = inspect_kafka_tasks(in->kafka, add_group_task, in);
+    if (ok)
+        report_counters(in->plan, in->totals, REPORT_UNDER_WAY, stdout);
+    free(in->totals);
+    return ok;
+}
+
 static bool print_state(struct inspection *in)
 {
     char error[512];
     bool created;
+    if (in->kafka != NULL)
+        return print_group_counters(in);
     if (!in->committed) {
         printf("nothing was committed in %s yet\n", in->options->dir);
         return true;
@@ -260,8 +300,10 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
     struct pipe_buf line = {0};
     uint32_t count;
     enum pipe_log_state state = PIPE_LOG_END;
+    int64_t begin = in->kafka != NULL ? in->log->ops->begin(in->log, topic, partition) : 0;
+    int64_t from = in->options->from > begin ? in->options->from : begin;
     struct pipe_log_reader *reader =
-        in->log->ops->reader(in->log, topic, partition, in->options->from, &constant);
+        in->log->ops->reader(in->log, topic, partition, from, &constant);
     while (*left > 0 &&
            (state = pipe_log_read_on(in->log, reader, *left < 1024 ? (uint32_t)*left : 1024,
                                      &records, &count)) == PIPE_LOG_RECORDS) {
@@ -304,7 +346,8 @@ static bool dump(struct inspection *in)
     if (nearest != NULL)
         fprintf(stderr, "; did you mean %s?\n", nearest);
     else
-        fprintf(stderr, "; `%s inspect %s topics` lists them\n", in->plan->name, in->options->dir);
+        fprintf(stderr, "; `%s inspect %s%stopics` lists them\n", in->plan->name,
+                in->kafka != NULL ? "" : in->options->dir, in->kafka != NULL ? "" : " ");
     return false;
 }
 
@@ -325,21 +368,34 @@ static bool compare_plan(struct inspection *in)
     return ok;
 }
 
+/* False: after a message; *code says how it ends. */
+static bool open_log(struct inspection *in, int *code)
+{
+    char error[512];
+    if (in->options->dir != NULL) {
+        in->log = pipe_log_embedded_open(in->options->dir, true, error, sizeof error);
+        *code = in->log == NULL && errno == EMEDIUMTYPE ? PIPE_EXIT_STATE : PIPE_EXIT_DATA;
+    } else {
+        in->kafka = inspect_kafka_open(in->plan, &in->options->run.kafka, error, sizeof error);
+        in->log = in->kafka != NULL ? in->kafka->log : NULL;
+        in->same_plan = in->committed = in->kafka != NULL;
+        *code = PIPE_EXIT_DATA;
+    }
+    if (in->log == NULL)
+        fprintf(stderr, "%s inspect: %s\n", in->plan->name, error);
+    return in->log != NULL;
+}
+
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     struct pipe_inspect_options options;
     struct inspection in = {.plan = plan, .options = &options};
-    char error[512];
     int code = pipe_options_inspect(plan, argc, argv, &options);
-    if (code != 0)
+    if (code != 0 || !open_log(&in, &code)) {
+        pipe_options_free(&options.run);
         return code < 0 ? PIPE_EXIT_OK : code;
-    in.log = pipe_log_embedded_open(options.dir, true, error, sizeof error);
-    if (in.log == NULL) {
-        bool foreign = errno == EMEDIUMTYPE;
-        fprintf(stderr, "%s inspect: %s\n", plan->name, error);
-        return foreign ? PIPE_EXIT_STATE : PIPE_EXIT_DATA;
     }
-    bool ok = compare_plan(&in);
+    bool ok = in.kafka != NULL || compare_plan(&in);
     if (ok && strcmp(options.what, "topics") == 0)
         ok = print_topics(&in);
     else if (ok && strcmp(options.what, "state") == 0)
@@ -354,5 +410,7 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
     else if (!ok && in.log->error[0] != '\0')
         fprintf(stderr, "%s inspect: %s\n", plan->name, in.log->error);
     in.log->ops->close(in.log);
+    inspect_kafka_free(in.kafka);
+    pipe_options_free(&options.run);
     return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
 }

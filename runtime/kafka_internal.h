@@ -107,11 +107,12 @@ struct kafka_writer {
     enum kafka_producer_state state;
     bool open; /* a transaction is */
     int64_t opened_us;
-    bool replace;       /* before the next transaction */
-    bool was_fenced;    /* by somebody: the group tells whether by a newer instance */
-    int fenced_answers; /* common->group_answers at that time */
-    int64_t retry_us;   /* not before: a new producer */
-    uint64_t replaced;  /* how often, since opening */
+    bool replace;         /* before the next transaction */
+    bool was_fenced;      /* by somebody: the group tells whether by a newer instance */
+    int fenced_answers;   /* common->group_answers at that time */
+    int64_t retry_us;     /* not before: a new producer */
+    int64_t committed_us; /* when the last commit ended, however it did; 0: none */
+    uint64_t replaced;    /* how often, since opening */
     rd_kafka_topic_partition_list_t *offsets; /* of the open commit */
     rd_kafka_topic_t **topics;                /* of the producer, by topic */
     uint32_t topic_count;
@@ -123,6 +124,7 @@ struct kafka_part {
     int64_t first; /* of the task that reads it; -1: not asked for yet */
     int64_t end;   /* known to be committed */
     struct pipe_log_reader *reader;
+    bool written; /* by this process */
     /* Of the watch, under its lock: */
     int64_t wanted_us;     /* when its end was asked for; 0: never */
     int64_t high, high_us; /* the high watermark, and when a broker was asked for it; 0: never */
@@ -252,5 +254,6 @@ bool kafka_bounds(struct kafka_log *log, uint32_t topic, int32_t partition, int6
                   int64_t *low, int64_t *high);
 int64_t kafka_begin(struct pipe_log *log, uint32_t topic, int32_t partition);
 int64_t kafka_end(const struct pipe_log *log, uint32_t topic, int32_t partition);
+int64_t kafka_high(const struct pipe_log *log, uint32_t topic, int32_t partition);
 
 #endif

@@ -22,6 +22,41 @@
 
 /* ---- What librdkafka tells; any thread ---- */
 
+/* A record that is refused now is refused again. */
+static bool is_refusal(rd_kafka_resp_err_t code)
+{
+    switch ((int)code) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
+    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
+    case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
+    case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A refused batch takes what was queued behind it along: the refusal counts, and of its records the
+ * longest, which is the likeliest cause. */
+static bool tells_more(const struct kafka_producer *producer, const rd_kafka_message_t *message)
+{
+    if (producer->failure == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return true;
+    return is_refusal(message->err) &&
+           (!is_refusal(producer->failure) || message->len > producer->failed_bytes);
+}
+
 static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
     struct kafka_producer *producer = message->_private;
@@ -32,8 +67,9 @@ static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, v
         return;
     }
     pthread_mutex_lock(&producer->lock);
-    if (producer->failure == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (tells_more(producer, message)) {
         producer->failure = message->err;
+        producer->failed_bytes = message->len;
         snprintf(producer->failed_at, sizeof producer->failed_at, "%s, partition %d, %zu bytes",
                  rd_kafka_topic_name(message->rkt), message->partition, message->len);
     }
@@ -75,31 +111,6 @@ static void prepare(rd_kafka_conf_t *conf, void *context)
 }
 
 /* ---- The producer's thread ---- */
-
-/* A record that is refused now is refused again. */
-static bool is_refusal(rd_kafka_resp_err_t code)
-{
-    switch ((int)code) {
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
-    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
-    case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
-    case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
-        return true;
-    default:
-        return false;
-    }
-}
 
 static bool is_fencing(rd_kafka_resp_err_t code)
 {
@@ -199,7 +210,8 @@ static enum kafka_result judge_failure(struct kafka_producer *producer)
     if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
         snprintf(
             text, sizeof text,
-            "%s: the broker takes no record of that size; raise max.message.bytes of the topic",
+            "%s: the broker takes no record, or no batch of records, of that size; raise "
+            "max.message.bytes of the topic (batches alone: give --kafka batch.size=… below it)",
             place);
     return say(producer, is_refusal(code) ? RESULT_REFUSED : RESULT_DOOMED, "write a record", text);
 }
@@ -236,10 +248,16 @@ static enum kafka_result do_commit(struct kafka_producer *producer)
     if (result == RESULT_DONE)
         result = repeat(producer, "commit", call_commit);
     PIPE_CRASH_POINT("kafka_after_commit");
-    if (result != RESULT_DOOMED)
+    if (result != RESULT_DOOMED && result != RESULT_REFUSED)
         return result;
     rd_kafka_poll(producer->client, 0); /* if for a record, then that is to be told */
     return atomic_load(&producer->failed) > 0 ? judge_failure(producer) : result;
+}
+
+bool kafka_producer_refused(struct kafka_producer *producer)
+{
+    rd_kafka_poll(producer->client, 0);
+    return atomic_load(&producer->failed) > 0 && judge_failure(producer) == RESULT_REFUSED;
 }
 
 static enum kafka_result do_work(struct kafka_producer *producer)

@@ -39,6 +39,7 @@ struct kafka_producer {
     atomic_ullong acknowledged, failed;
     atomic_int strays;
     rd_kafka_resp_err_t failure; /* the first of the transaction, under lock: */
+    size_t failed_bytes;         /* of that record */
     char failed_at[300];
 };
 
@@ -49,6 +50,9 @@ struct kafka_producer *kafka_producer_new(struct kafka_common *common, char *err
 void kafka_producer_ask(struct kafka_producer *producer, enum kafka_work what, int64_t limit_us);
 /* Waits at most limit_us. true: nothing is under way, and `result` tells how the last work went. */
 bool kafka_producer_wait(struct kafka_producer *producer, int64_t limit_us);
+/* Whether a record of the open transaction was refused for good; `error` says which. Nothing is
+ * under way. */
+bool kafka_producer_refused(struct kafka_producer *producer);
 /* Ends it, when what is under way has come back; the thread is waited for at most wait_us. */
 void kafka_producer_end(struct kafka_producer *producer, int64_t wait_us);
 

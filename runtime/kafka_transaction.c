@@ -264,6 +264,7 @@ bool kafka_append(struct pipe_log *public, uint32_t topic, int32_t partition, in
         rd_kafka_resp_err_t code =
             produce(writer->producer, topic_of(log, topic), partition, kafka_time_ms, key, value);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            log->topics[topic].parts[partition].written = true;
             if ((++writer->producer->produced & 1023) == 0)
                 rd_kafka_poll(writer->producer->client, 0);
             return true;
@@ -307,6 +308,17 @@ static enum pipe_log_outcome committed(struct kafka_log *log)
     return PIPE_LOG_COMMITTED;
 }
 
+/* The commit was not tried. Why may have been a record that would be refused again and again. */
+static enum pipe_log_outcome doomed(struct kafka_log *log)
+{
+    struct kafka_producer *producer = log->writer.producer;
+    close_commit(log);
+    if (log->writer.state != KAFKA_PRODUCER_DOOMED || !kafka_producer_refused(producer))
+        return PIPE_LOG_ABORTED;
+    kafka_fail(log, "kafka: %s", producer->error);
+    return PIPE_LOG_BROKEN;
+}
+
 /* The commit has failed or is unknown. */
 static enum pipe_log_outcome not_committed(struct kafka_log *log, bool came_back)
 {
@@ -346,14 +358,14 @@ enum pipe_log_outcome kafka_commit(struct pipe_log *public)
     if (writer->state != KAFKA_PRODUCER_READY) {
         if (fence != NULL)
             rd_kafka_consumer_group_metadata_destroy(fence);
-        close_commit(log);
-        return PIPE_LOG_ABORTED;
+        return doomed(log);
     }
     producer->offsets = writer->offsets;
     producer->fence = fence;
     writer->offsets = NULL;
     kafka_producer_ask(producer, WORK_COMMIT, limit_us);
     bool back = kafka_producer_wait(producer, limit_us + log->common->transaction_timeout_ms * 500);
+    writer->committed_us = engine_monotonic_us();
     return back && producer->result == RESULT_DONE ? committed(log) : not_committed(log, back);
 }
 

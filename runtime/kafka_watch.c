@@ -76,7 +76,9 @@ bool kafka_at_end(struct pipe_log *public, uint32_t topic, int32_t partition, in
     pthread_mutex_lock(&watch->lock);
     int64_t now = engine_monotonic_us();
     bool fresh = part->high_us != 0 && now - part->high_us < FRESH_US;
-    bool at_end = fresh && part->high == offset;
+    /* What was said before our last commit does not know of its rows. */
+    bool at_end = fresh && part->high == offset &&
+                  !(part->written && part->high_us <= log->writer.committed_us);
     if (part->wanted_us == 0 || now - part->wanted_us > WANTED_US) {
         watch->asked = true;
         pthread_cond_signal(&watch->changed);
@@ -125,6 +127,19 @@ int64_t kafka_end(const struct pipe_log *public, uint32_t topic, int32_t partiti
                                          &high, CALL_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
         part->end = high; /* the fetcher is read_committed: the last stable offset */
     return part->end < 0 ? 0 : part->end;
+}
+
+int64_t kafka_high(const struct pipe_log *public, uint32_t topic, int32_t partition)
+{
+    const struct kafka_log *log = kafka_of((struct pipe_log *)(uintptr_t) public);
+    const struct kafka_part *part = &log->topics[topic].parts[partition];
+    int64_t low, high;
+    if (log->fetcher == NULL ||
+        rd_kafka_get_watermark_offsets(log->fetcher, log->topics[topic].name, partition, &low,
+                                       &high) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+        high < part->end)
+        return part->end;
+    return high;
 }
 
 /* ---- Topics ---- */

@@ -114,6 +114,9 @@ struct pipe_log_ops {
     int64_t (*begin)(struct pipe_log *log, uint32_t topic, int32_t partition);
     /* The end of what is known to be committed: the offset that the next record gets at least. */
     int64_t (*end)(const struct pipe_log *log, uint32_t topic, int32_t partition);
+    /* The end as the last answer told, of whatever kind its records are; it never waits. For
+     * figures only. NULL: that is `end`. */
+    int64_t (*high)(const struct pipe_log *log, uint32_t topic, int32_t partition);
     /* Whether there is nothing behind `offset`, not even in an open transaction, as a broker has
      * told within the last second. Of a partition with a reader. May take a round trip. */
     bool (*at_end)(struct pipe_log *log, uint32_t topic, int32_t partition, int64_t offset);

@@ -331,6 +331,7 @@ static const struct pipe_log_ops kafka_ops = {
     .put_position = kafka_put_position,
     .begin = kafka_begin,
     .end = kafka_end,
+    .high = kafka_high,
     .at_end = kafka_at_end,
     .ready = kafka_ready,
     .append = kafka_append,

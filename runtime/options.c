@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "metrics.h"
 #include "options.h"
 
 #define COMMIT_MS_MAX 3600000
@@ -416,6 +417,9 @@ static const struct option_row run_rows[] = {
      "ids and windows beyond this leave memory for the disk (512MiB), at the cost of speed",
      option_take_state_memory},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
+    {"--listen", "ADDRESS:PORT",
+     "serve /metrics, /healthz, /readyz there, or none (Kafka: " METRICS_DEFAULT ")",
+     metrics_take_listen},
     {"--schema-ids", "FILE", "lines `ID CONTRACT VERSION` for values that name a schema id",
      option_take_schema_ids},
     {"--schema-wait", "D",

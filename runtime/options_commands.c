@@ -150,6 +150,30 @@ int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
     return code;
 }
 
+/* ---- A directory or Kafka ---- */
+
+/* Where no directory is given, or also something about Kafka. 0: Kafka. */
+static int choose_kafka(const struct pipe_plan *plan, const char *command, const char *dir,
+                        struct pipe_kafka_options *kafka)
+{
+    char error[512];
+    if (dir != NULL) {
+        fprintf(stderr, "%s %s: --kafka and --group are about Kafka, but %s is a directory\n",
+                plan->name, command, dir);
+        return PIPE_EXIT_USAGE;
+    }
+    if (!pipe_kafka_environment(kafka, error, sizeof error)) {
+        fprintf(stderr, "%s %s: %s\n", plan->name, command, error);
+        return PIPE_EXIT_DATA;
+    }
+    if (pipe_kafka_value(kafka, "bootstrap.servers") != NULL)
+        return 0;
+    fprintf(stderr,
+            "%s %s: which run? %s %s DIR, or one on Kafka with PIPE_KAFKA_BOOTSTRAP=host:port\n",
+            plan->name, command, plan->name, command);
+    return PIPE_EXIT_USAGE;
+}
+
 /* ---- reconcile ---- */
 
 static const char *take_ledger(void *options, const char *value)
@@ -172,6 +196,10 @@ static const char *take_json(void *options, const char *value)
 }
 
 static const struct option_row reconcile_rows[] = {
+    {"--kafka", "KEY=VALUE",
+     "instead of DIR: a property of librdkafka, for example bootstrap.servers=host:9092",
+     option_take_kafka},
+    {"--group", "NAME", "with Kafka: the group (pipec.NAME)", option_take_group},
     {"--json", option_no_value, "one JSON object instead of the table", take_json},
     {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
     {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
@@ -190,7 +218,11 @@ static const char reconcile_intro[] =
     "ledger,\nexchanges, every sink. Then equations: ledger, counters, conservation. The first "
     "rows "
     "that differ are\nprinted. Nothing in DIR is changed; the run must be stopped. Temporary files "
-    "go to $TMPDIR (/var/tmp).\nThe last line is `exact true` or `exact false`.\n"
+    "go to $TMPDIR (/var/tmp).\nWithout DIR, with --kafka or PIPE_KAFKA_BOOTSTRAP: what a group "
+    "has "
+    "committed on Kafka, read_committed,\nas of a moment in which nothing is committed; its "
+    "processes may run if they have nothing to do.\n"
+    "The last line is `exact true` or `exact false`.\n"
     "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";
 
 int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
@@ -199,7 +231,7 @@ int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
     *options = (struct reconcile_options){.run = {.max_record_bytes = 1 << 20}};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan, "reconcile DIR [options]", reconcile_intro, reconcile_rows,
+            option_usage(plan, "reconcile [DIR] [options]", reconcile_intro, reconcile_rows,
                          RECONCILE_ROWS);
             return -1;
         }
@@ -216,16 +248,17 @@ int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
             options->dir = argv[i];
         }
     }
-    if (options->dir != NULL)
-        return option_check_paths(plan, "reconcile", &options->run);
-    fprintf(stderr, "%s reconcile: which run? %s reconcile DIR\n", plan->name, plan->name);
-    return PIPE_EXIT_USAGE;
+    bool given = options->run.kafka.property_count > 0 || options->run.kafka.group != NULL;
+    if (options->dir == NULL || given)
+        return choose_kafka(plan, "reconcile", options->dir, &options->run.kafka);
+    return option_check_paths(plan, "reconcile", &options->run);
 }
 
 /* ---- inspect ---- */
 
 static const char *take_partition(void *options, const char *value)
 {
+    ((struct pipe_inspect_options *)options)->dumps = true;
     return pipe_parse_count(value, 0, INT32_MAX,
                             &((struct pipe_inspect_options *)options)->partition)
                ? NULL
@@ -234,6 +267,7 @@ static const char *take_partition(void *options, const char *value)
 
 static const char *take_from(void *options, const char *value)
 {
+    ((struct pipe_inspect_options *)options)->dumps = true;
     return pipe_parse_count(value, 0, INT64_MAX - 1,
                             &((struct pipe_inspect_options *)options)->from)
                ? NULL
@@ -242,12 +276,17 @@ static const char *take_from(void *options, const char *value)
 
 static const char *take_limit(void *options, const char *value)
 {
+    ((struct pipe_inspect_options *)options)->dumps = true;
     return pipe_parse_count(value, 0, INT64_MAX, &((struct pipe_inspect_options *)options)->limit)
                ? NULL
                : "expected a number of records";
 }
 
 static const struct option_row inspect_rows[] = {
+    {"--kafka", "KEY=VALUE",
+     "instead of DIR: a property of librdkafka, for example bootstrap.servers=host:9092",
+     option_take_kafka},
+    {"--group", "NAME", "with Kafka: the group (pipec.NAME)", option_take_group},
     {"--partition", "P", "dump: only this partition", take_partition},
     {"--from", "N", "dump: begin at offset N", take_from},
     {"--limit", "N", "dump: at most N records, partition after partition", take_limit},
@@ -255,26 +294,31 @@ static const struct option_row inspect_rows[] = {
 #define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
 
 static const char inspect_intro[] =
-    "Shows what a run directory holds; also while it is running. Changes nothing.\n"
+    "Shows what a run directory holds, or without one, with --kafka or PIPE_KAFKA_BOOTSTRAP, what "
+    "a group\nhas committed on Kafka; also while it is running. Changes nothing.\n"
     "  topics       topics, their partitions and records (also without a word)\n"
     "  offsets      how far every task has read\n"
     "  watermarks   the time of every task\n"
-    "  state        what every operator remembers, and the counters of every stream\n"
+    "  state        what every operator remembers (not of Kafka), and the counters of every "
+    "stream\n"
     "  dump TOPIC   the records of a topic, one JSON object a line\n";
 
 static const char *const inspect_words[] = {"topics", "offsets", "watermarks", "state", "dump"};
 
-/* `extra` is a word too many, NULL: none; `dumps`: options of dump were given. */
-static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
-                       const char *extra, bool dumps)
+static bool is_inspect_word(const char *word)
 {
-    bool known = false, dump = strcmp(options->what, "dump") == 0;
-    for (size_t i = 0; i < 5; i++)
-        known = known || strcmp(options->what, inspect_words[i]) == 0;
-    if (options->dir == NULL) {
-        fprintf(stderr, "%s inspect: which run? %s inspect DIR [topics]\n", plan->name, plan->name);
-        return PIPE_EXIT_USAGE;
+    for (size_t i = 0; i < 5; i++) {
+        if (strcmp(word, inspect_words[i]) == 0)
+            return true;
     }
+    return false;
+}
+
+/* `extra` is a word too many, NULL: none. */
+static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
+                       const char *extra)
+{
+    bool known = is_inspect_word(options->what), dump = strcmp(options->what, "dump") == 0;
     if (!known) {
         const char *nearest = pipe_nearest(options->what, inspect_words, 5);
         fprintf(stderr, "%s inspect: '%s' is not topics, offsets, watermarks, state or dump",
@@ -284,7 +328,7 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
     }
     if (dump && options->topic == NULL) {
         fprintf(stderr, "%s inspect: which topic? %s inspect %s topics lists them\n", plan->name,
-                plan->name, options->dir);
+                plan->name, options->dir != NULL ? options->dir : "");
         return PIPE_EXIT_USAGE;
     }
     if (extra != NULL || (!dump && options->topic != NULL)) {
@@ -293,7 +337,7 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
                 dump ? options->topic : options->what);
         return PIPE_EXIT_USAGE;
     }
-    if (dumps && !dump) {
+    if (options->dumps && !dump) {
         fprintf(stderr, "%s inspect: --partition, --from and --limit are about dump, not %s\n",
                 plan->name, options->what);
         return PIPE_EXIT_USAGE;
@@ -301,38 +345,54 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
     return 0;
 }
 
+/* The words: DIR unless it is Kafka, what, TOPIC; *extra: one too many. */
+static void take_words(struct pipe_inspect_options *options, bool kafka, const char **words,
+                       int count, const char **extra)
+{
+    int at = 0;
+    *extra = NULL;
+    options->dir = !kafka && at < count ? words[at++] : NULL;
+    if (at < count)
+        options->what = words[at++];
+    if (at < count)
+        options->topic = words[at++];
+    if (at < count)
+        *extra = words[at];
+}
+
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options)
 {
-    int words = 0;
-    const char *extra = NULL;
-    bool dumps = false;
+    const char *words[4], *extra;
+    int count = 0;
     *options = (struct pipe_inspect_options){
         .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             option_usage(
-                plan, "inspect DIR [topics | offsets | watermarks | state | dump TOPIC] [options]",
+                plan,
+                "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC] [options]",
                 inspect_intro, inspect_rows, INSPECT_ROWS);
             return -1;
         }
-        if (argv[i][0] == '-') {
-            int code =
-                option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
-            if (code != 0)
-                return code;
-            dumps = true;
+        if (argv[i][0] != '-') {
+            if (count < 4)
+                words[count++] = argv[i];
             continue;
         }
-        if (words == 0)
-            options->dir = argv[i];
-        else if (words == 1)
-            options->what = argv[i];
-        else if (words == 2)
-            options->topic = argv[i];
-        else if (extra == NULL)
-            extra = argv[i];
-        words++;
+        int code =
+            option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
+        if (code != 0)
+            return code;
     }
-    return bad_inspect(plan, options, extra, dumps);
+    const struct pipe_kafka_options *kafka = &options->run.kafka;
+    bool given = kafka->property_count > 0 || kafka->group != NULL;
+    bool directory = !given && count > 0 && !is_inspect_word(words[0]);
+    if (!directory) {
+        int code = choose_kafka(plan, "inspect", NULL, &options->run.kafka);
+        if (code != 0)
+            return code;
+    }
+    take_words(options, !directory, words, count, &extra);
+    return bad_inspect(plan, options, extra);
 }

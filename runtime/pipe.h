@@ -244,6 +244,7 @@ struct pipe_sink_def {
     uint64_t avro_fingerprint; /* AVRO */
     bool exactly_once, source_key;
     int64_t commit_ms, commit_bytes; /* 0: follow the pipeline */
+    int64_t fresh_ms;                /* of its slo; 0: none */
 };
 
 struct pipe_exchange_def {

@@ -1,6 +1,6 @@
 /*
- * reconcile.c: `NAME reconcile DIR`: whether a run directory holds exactly what it should
- * (semantics.md §7). Nothing in DIR is changed; the lock keeps a run out meanwhile.
+ * reconcile.c: `NAME reconcile`: whether a run directory, or Kafka, holds exactly what it should
+ * (semantics.md §7). Nothing there is changed; the lock of a directory keeps a run out meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include "reconcile.h"
 #include "system_calls.h"
 
+#define NAP_US 2000
 #define LINE_EVERY_US 5000000   /* plain lines */
 #define REWRITE_EVERY_US 200000 /* the line of a terminal */
 
@@ -129,7 +130,7 @@ static bool add_output_path(void *context, const char *name, struct pipe_str val
     return true;
 }
 
-static bool open_run(struct reconcile *r)
+static bool open_directory(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
     char error[512];
@@ -142,8 +143,15 @@ static bool open_run(struct reconcile *r)
     if (!check_identity(r))
         return false;
     r->run.no_output = r->outputs_discarded;
-    if (!engine->log->ops->list(engine->log, "output/", add_output_path, r))
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", engine->log->error);
+    return engine->log->ops->list(engine->log, "output/", add_output_path, r) ||
+           reconcile_fail(r, PIPE_EXIT_DATA, "%s", engine->log->error);
+}
+
+static bool open_run(struct reconcile *r)
+{
+    struct pipe_engine *engine = r->engine;
+    if (r->kafka ? !reconcile_open_kafka(r) : !open_directory(r))
+        return false;
     if (!engine_setup(engine) || !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
         return false;
     if (r->plan->start != NULL)
@@ -166,119 +174,43 @@ static bool read_positions(struct reconcile *r)
     r->committed = pipe_calloc(engine->task_count + 1, sizeof *r->committed);
     r->has_committed = pipe_calloc(engine->task_count + 1, sizeof *r->has_committed);
     r->counters = pipe_calloc(engine->task_count * streams + 1, sizeof *r->counters);
+    r->first = pipe_calloc(engine->task_count + 1, sizeof *r->first);
+    r->undrained = pipe_calloc(engine->task_count + 1, sizeof *r->undrained);
     for (uint32_t t = 0; ok && t < engine->task_count; t++) {
         char name[64];
         struct pipe_log_position of = engine_task_position(&engine->tasks[t], name, sizeof name);
         struct pipe_log_committed found = {.value = &value};
         ok = engine->log->ops->get_position(engine->log, &of, &found);
         r->has_committed[t] = found.found;
+        r->first[t] = r->kafka ? found.first : 0;
+        r->undrained[t] = ok && r->kafka && found.first < r->ends[of.at.topic][of.at.partition];
         if (ok && r->has_committed[t] &&
             !engine_decode_task(r->plan, pipe_str_of(value.data, value.size), &r->committed[t],
                                 &r->counters[t * streams]))
             ok = reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
                                 name);
+        if (ok && r->kafka && found.found && r->committed[t].position.offset != found.offset)
+            ok = reconcile_fail(r, PIPE_EXIT_STATE,
+                                "the offset of %s is %" PRId64 ", but %" PRId64
+                                " was committed: somebody has set the group's offsets",
+                                name, found.offset, r->committed[t].position.offset);
     }
     pipe_buf_free(&value);
     return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s", engine->log->error);
 }
 
-/* ---- Ledgers ---- */
-
-/* What `run --traffic` has committed of the generator. */
-static bool committed_ledger(struct reconcile *r, uint32_t traffic)
+enum pipe_log_state reconcile_read(struct reconcile *r, struct pipe_log_reader *reader,
+                                   uint32_t topic, int32_t partition, uint32_t max_records,
+                                   struct pipe_record **records, uint32_t *count)
 {
-    struct pipe_log *log = r->engine->log;
-    uint32_t source = r->plan->traffics[traffic].source;
-    struct pipe_ledger_head *head = &r->heads[source];
-    struct pipe_buf value = {0};
-    struct pipe_reader reader;
-    char name[160];
-    bool found;
-    int64_t fed, seed;
-    snprintf(name, sizeof name, "feeder/%s", r->plan->traffics[traffic].name);
-    bool ok = log->ops->get(log, name, &value, &found);
-    if (!ok)
-        reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
-    if (ok && found && !r->has_ledger[source]) {
-        pipe_reader_init(&reader, value.data, value.size, NULL);
-        ok = pipe_avro_long(&reader, &fed) && pipe_avro_long(&reader, &head->options.count) &&
-             pipe_avro_long(&reader, &head->options.rate_per_second) &&
-             pipe_avro_long(&reader, &seed) && pipe_avro_long(&reader, &head->options.start_ms) &&
-             pipe_feeder_get_stops(&reader, &head->options);
-        if (!ok)
-            reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
-        head->traffic = traffic;
-        head->partitions = r->engine->sources[source].partitions;
-        head->options.seed = ok ? (uint64_t)seed : 0;
-        head->position = ok ? (uint64_t)fed : 0;
-        r->has_ledger[source] = ok;
+    int64_t end = r->ends != NULL ? r->ends[topic][partition] : INT64_MAX;
+    for (;;) {
+        enum pipe_log_state state =
+            r->engine->log->ops->read(reader, max_records, end, records, count);
+        if (state != PIPE_LOG_WAIT)
+            return state;
+        engine_sleep_us(NAP_US);
     }
-    pipe_buf_free(&value);
-    return ok;
-}
-
-/* --ledger: what `traffic --ledger` wrote of the files that were read, or an earlier --ledger-out.
- */
-static bool given_ledger(struct reconcile *r)
-{
-    const char *path = r->options->ledger;
-    struct pipe_ledger_head head;
-    char line[4096], error[400];
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
-    bool read = fgets(line, sizeof line, file) != NULL;
-    fclose(file);
-    if (!read || !pipe_ledger_read_head(r->plan, pipe_str_of(line, strlen(line)), &head, error,
-                                        sizeof error))
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s: %s", path,
-                              read ? error : "it is empty; a ledger begins with its head");
-    uint32_t source = r->plan->traffics[head.traffic].source;
-    const struct pipe_ledger_head *have = &r->heads[source];
-    if (head.partitions != r->engine->sources[source].partitions)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s: it is of %u partitions, but %s has %u", path,
-                              head.partitions, r->plan->sources[source].name,
-                              r->engine->sources[source].partitions);
-    if (r->has_ledger[source] &&
-        (head.traffic != have->traffic || head.options.seed != have->options.seed ||
-         head.options.start_ms != have->options.start_ms ||
-         head.options.count != have->options.count || head.position != have->position ||
-         head.options.rate_per_second != have->options.rate_per_second))
-        return reconcile_fail(r, PIPE_EXIT_DATA,
-                              "%s: it is of seed %" PRIu64 ", count %" PRId64 ", rate %" PRId64
-                              ", position %" PRIu64 ", but committed in %s are seed %" PRIu64
-                              ", count %" PRId64 ", rate %" PRId64 ", position %" PRIu64,
-                              path, head.options.seed, head.options.count,
-                              head.options.rate_per_second, head.position, r->engine->dir,
-                              have->options.seed, have->options.count,
-                              have->options.rate_per_second, have->position);
-    r->heads[source] = head;
-    r->has_ledger[source] = true;
-    r->given_source = (int32_t)source;
-    return true;
-}
-
-static bool find_ledgers(struct reconcile *r)
-{
-    const struct pipe_plan *plan = r->plan;
-    r->heads = pipe_calloc(plan->source_count + 1, sizeof *r->heads);
-    r->has_ledger = pipe_calloc(plan->source_count + 1, sizeof *r->has_ledger);
-    r->ledger_totals = pipe_calloc(plan->source_count + 1, sizeof *r->ledger_totals);
-    r->given_source = -1;
-    for (uint32_t i = 0; i < plan->traffic_count; i++) {
-        if (!committed_ledger(r, i))
-            return false;
-    }
-    if (r->options->ledger != NULL && !given_ledger(r))
-        return false;
-    bool any = false;
-    for (uint32_t i = 0; i < plan->source_count; i++)
-        any = any || r->has_ledger[i];
-    return any || r->options->ledger_out == NULL ||
-           reconcile_fail(r, PIPE_EXIT_DATA,
-                          "--ledger-out: the input of %s is not from `run --traffic`, so there is "
-                          "no ledger of it; `%s traffic --ledger FILE` writes one beside files",
-                          r->engine->dir, plan->name);
 }
 
 /* ---- All of it ---- */
@@ -330,7 +262,8 @@ static bool reconcile(struct reconcile *r)
 {
     bool equal = true;
     begin(r, "opening");
-    if (!open_run(r) || !read_positions(r) || !reconcile_make_layers(r) || !find_ledgers(r))
+    if (!open_run(r) || (r->kafka && !reconcile_freeze(r)) || !read_positions(r) ||
+        !reconcile_make_layers(r) || !reconcile_find_ledgers(r))
         return false;
     reconcile_make_markers(r);
     begin(r, "reading the input");
@@ -372,6 +305,8 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     }
     struct reconcile r = {
         .plan = plan, .options = &options, .run = options.run, .spills = {.fd = -1}};
+    r.kafka = options.dir == NULL;
+    r.place = options.dir;
     r.run.embedded = options.dir;
     handle_signals();
     r.engine = engine_new(plan, &r.run);
@@ -392,11 +327,14 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     free(r.committed);
     free(r.has_committed);
     free(r.counters);
-    free(r.heads);
+    free(r.ledgers);
+    free(r.first);
+    free(r.undrained);
     free(r.has_ledger);
     free(r.ledger_totals);
     free(r.checks);
     free(r.windows);
+    reconcile_close_kafka(&r);
     engine_close(r.engine);
     pipe_options_free(&r.run);
     return code;

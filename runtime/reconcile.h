@@ -2,6 +2,8 @@
  * reconcile.h: the inside of `NAME reconcile` (docs/decisions/0005-reconcile.md).
  *
  *   reconcile.c         the command: opens the directory read-only, in order: layers, verdict
+ *   reconcile_kafka.c   the same of Kafka: what belongs together while others may write
+ *   reconcile_ledgers.c which traffics were sent
  *   reconcile_layers.c  what is compared: one layer an input topic, exchange and sink
  *   reconcile_rerun.c   expected rows: every task again, from its first offset to the committed one
  *   reconcile_partials.c  of those, and of actual ones: partials that are compared added up
@@ -67,10 +69,17 @@ struct reconcile_check {
     bool note;    /* told, but no part of the verdict */
 };
 
+/* One traffic that was sent into a source; on Kafka there may be several, told apart by seeds. */
+struct reconcile_ledger {
+    uint32_t source;
+    struct pipe_ledger_head head;
+    bool given; /* it is that of --ledger */
+};
+
 struct reconcile_options {
-    struct pipe_run_options
-        run; /* first: --path, --max-record, --schema-ids, --state-memory, --progress */
-    const char *dir, *ledger, *ledger_out;
+    struct pipe_run_options run; /* first: --path, --max-record, --schema-ids, --state-memory,
+                                    --progress, --kafka, --group */
+    const char *dir, *ledger, *ledger_out; /* dir NULL: Kafka */
     bool json;
 };
 
@@ -96,11 +105,17 @@ struct reconcile {
     uint32_t row_count;
     struct engine_committed *committed; /* by task */
     bool *has_committed;
-    struct pipe_counters *counters;           /* committed, by task and stream */
-    struct pipe_ledger_head *heads;           /* by source */
+    struct pipe_counters *counters; /* committed, by task and stream */
+    struct reconcile_ledger *ledgers;
+    uint32_t ledger_count;
     struct pipe_ledger_totals *ledger_totals; /* by source: of the records that were read */
-    bool *has_ledger;                         /* by source */
-    int32_t given_source;                     /* whose ledger --ledger is; -1: none */
+    bool *has_ledger;                         /* by source: any */
+    int64_t *first;                           /* by task: the offset at which it began */
+    bool *undrained;   /* by task, on Kafka: there is more behind the committed position */
+    const char *place; /* the directory, or the group of Kafka */
+    bool kafka;
+    char *group;    /* of Kafka; owned */
+    int64_t **ends; /* on Kafka by topic and partition: nothing from there on is looked at */
     bool outputs_discarded;
     bool finding;                     /* the second pass */
     bool settling;                    /* rows that come out now are corrections */
@@ -121,6 +136,27 @@ int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
 /* reconcile.c */
 bool reconcile_fail(struct reconcile *r, int exit_code, const char *format, ...) PIPE_PRINTF(3, 4);
 void reconcile_progress(struct reconcile *r, uint64_t records);
+
+/* reconcile.c. Records below the end that is looked at, waiting for them; RECORDS, END or FAILED.
+ */
+enum pipe_log_state reconcile_read(struct reconcile *r, struct pipe_log_reader *reader,
+                                   uint32_t topic, int32_t partition, uint32_t max_records,
+                                   struct pipe_record **records, uint32_t *count);
+
+/* reconcile_kafka.c */
+bool reconcile_open_kafka(struct reconcile *r);
+/* After the topics are known: positions, traffics and ends of topics, as of one instant. */
+bool reconcile_freeze(struct reconcile *r);
+/* Where to read from: `from`, or behind what retention has deleted, which is the layer's trouble.
+ */
+int64_t reconcile_begin(struct reconcile *r, struct reconcile_layer *layer, int32_t partition,
+                        int64_t from);
+void reconcile_close_kafka(struct reconcile *r);
+
+/* reconcile_ledgers.c */
+bool reconcile_find_ledgers(struct reconcile *r);
+struct reconcile_ledger *reconcile_add_ledger(struct reconcile *r,
+                                              const struct pipe_ledger_head *head);
 
 /* reconcile_layers.c */
 bool reconcile_make_layers(struct reconcile *r);

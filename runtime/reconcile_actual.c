@@ -50,10 +50,10 @@ static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, i
     struct pipe_record constant = {.partition = partition}, *records;
     uint32_t count;
     enum pipe_log_state state;
-    struct pipe_log_reader *reader =
-        log->ops->reader(log, (uint32_t)layer->topic, partition, 0, &constant);
-    while ((state = pipe_log_read_on(log, reader, BATCH_RECORDS, &records, &count)) ==
-           PIPE_LOG_RECORDS) {
+    struct pipe_log_reader *reader = log->ops->reader(
+        log, (uint32_t)layer->topic, partition, reconcile_begin(r, layer, partition, 0), &constant);
+    while ((state = reconcile_read(r, reader, (uint32_t)layer->topic, partition, BATCH_RECORDS,
+                                   &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++) {
             bool merged = layer->merges && reconcile_add_partial(r, layer, PIPE_ACTUAL, partition,
                                                                  records[i].payload);

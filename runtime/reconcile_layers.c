@@ -269,7 +269,8 @@ static void make_sink_layer(struct reconcile *r, uint32_t index)
     if (sink->is_topic) {
         layer->topic = (int32_t)sink->topic;
         r->layer_of_topic[sink->topic] = r->layer_of_sink[index];
-        snprintf(layer->place, sizeof layer->place, "topic %.250s", def->target);
+        snprintf(layer->place, sizeof layer->place, "topic %.250s",
+                 r->engine->log->topics[sink->topic].name);
     } else {
         snprintf(layer->place, sizeof layer->place, "file %.300s", sink->path);
     }

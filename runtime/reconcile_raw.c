@@ -1,7 +1,10 @@
 /*
- * reconcile_raw.c: the input of a source against the ledger: what the generator must have sent up
- * to the committed position, made again, against what is in the topic or the files. Without a
+ * reconcile_raw.c: the input of a source against the ledgers: what the generators must have sent up
+ * to their committed positions, made again, against what is in the topic or the files. Without a
  * ledger the input is the truth, and is only read through.
+ *
+ * On Kafka several generators may have sent into one topic, and what is in it has the broker's
+ * times: so there the order is compared of one generator only, and times are not.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +19,12 @@
 struct raw {
     struct reconcile *r;
     struct reconcile_layer *layer;
-    const struct pipe_ledger_head *head; /* NULL: no ledger */
+    const struct pipe_ledger_head *head; /* of the ledger in hand */
+    uint32_t ledgers;                    /* of the source */
     uint32_t partitions;
     uint64_t *sent;              /* records so far, by partition */
     struct pipe_hash *chains[2]; /* by partition: of all records in order; expected, actual */
-    bool timed;                  /* times are part of records: topics */
+    bool keyed, timed;           /* keys and times are part of records: topics; embedded ones */
     FILE *given, *made;          /* ledgers: to compare, to write */
     char made_path[4200], hidden[4240]; /* the latter until it is complete */
 };
@@ -89,7 +93,7 @@ static void expect(struct raw *raw, const struct pipe_feed_record *record, uint6
     struct reconcile *r = raw->r;
     uint32_t partition = (uint32_t)record->partition;
     int64_t place = place_of(raw, record->partition, record->kafka_time_ms);
-    struct pipe_str key = raw->timed ? record->key : pipe_str_of(NULL, 0); /* in files: none */
+    struct pipe_str key = raw->keyed ? record->key : pipe_str_of(NULL, 0); /* in files: none */
     char where[200];
     if (r->finding) {
         snprintf(where, sizeof where, "record %" PRIu64 " of the ledger, partition %" PRIu32,
@@ -100,8 +104,11 @@ static void expect(struct raw *raw, const struct pipe_feed_record *record, uint6
     const struct engine_source *source = &r->engine->sources[raw->layer->index];
     const struct pipe_traffic_def *traffic = &r->plan->traffics[raw->head->traffic];
     const struct engine_committed *c = &r->committed[source->first_task + partition];
-    if ((int64_t)raw->sent[partition]++ < c->position.offset)
-        pipe_ledger_count(&r->ledger_totals[raw->layer->index], traffic, source->def, record);
+    struct pipe_feed_record counted = *record;
+    if (r->kafka) /* what is ahead is so by the broker's time; see check_source */
+        counted.kafka_time_ms = INT64_MAX / 2;
+    if (r->kafka || (int64_t)raw->sent[partition]++ < c->position.offset)
+        pipe_ledger_count(&r->ledger_totals[raw->layer->index], traffic, source->def, &counted);
     chain(&raw->chains[0][partition], place, key, record->value);
     reconcile_add(r, raw->layer, PIPE_REQUIRED, place, key, record->value);
 }
@@ -141,6 +148,76 @@ static bool regenerate(struct raw *raw)
     return ok;
 }
 
+/* FILE, FILE.SOURCE of several sources, and of several generators FILE.SOURCE.TRAFFIC.SEED. */
+static void name_made(struct raw *raw, const struct reconcile_ledger *ledger)
+{
+    const struct reconcile *r = raw->r;
+    bool several = raw->ledgers > 1;
+    char end[200] = "";
+    for (uint32_t i = 0; i < r->plan->source_count; i++)
+        several = several || (r->has_ledger[i] && i != raw->layer->index);
+    if (raw->ledgers > 1)
+        snprintf(end, sizeof end, ".%.100s.%" PRIu64, r->plan->traffics[ledger->head.traffic].name,
+                 ledger->head.options.seed);
+    snprintf(raw->made_path, sizeof raw->made_path, "%.3900s%s%s%s", r->options->ledger_out,
+             several ? "." : "", several ? raw->layer->name : "", end);
+}
+
+/* The ledger's text is made and compared in the first pass. */
+static bool open_files(struct raw *raw, const struct reconcile_ledger *ledger)
+{
+    struct reconcile *r = raw->r;
+    if (r->finding)
+        return true;
+    if (ledger->given) {
+        raw->given = fopen(r->options->ledger, "re");
+        if (raw->given == NULL)
+            return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", r->options->ledger,
+                                  strerror(errno));
+    }
+    if (r->options->ledger_out == NULL)
+        return true;
+    name_made(raw, ledger);
+    struct stat there;
+    if (stat(raw->made_path, &there) == 0 && !S_ISREG(there.st_mode))
+        return reconcile_fail(r, PIPE_EXIT_DATA,
+                              "--ledger-out %s: is not a regular file, which a ledger replaces",
+                              raw->made_path);
+    snprintf(raw->hidden, sizeof raw->hidden, "%s.%ld.partial", raw->made_path, (long)getpid());
+    raw->made = fopen(raw->hidden, "we");
+    return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
+                                               raw->hidden, strerror(errno));
+}
+
+static bool close_files(struct raw *raw, bool ok)
+{
+    struct pipe_buf rest = {0};
+    if (raw->given != NULL) {
+        if (ok && read_line(raw->given, &rest) && raw->layer->trouble[0] == '\0')
+            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
+                     "%.300s has more lines than its head says", raw->r->options->ledger);
+        fclose(raw->given);
+    }
+    pipe_buf_free(&rest);
+    if (raw->made == NULL)
+        return ok;
+    bool written = fclose(raw->made) == 0 && (!ok || rename(raw->hidden, raw->made_path) == 0);
+    if (ok && !written)
+        ok = reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
+                            strerror(errno));
+    if (!ok)
+        unlink(raw->hidden);
+    return ok;
+}
+
+static bool run_ledger(struct raw *raw, const struct reconcile_ledger *ledger)
+{
+    raw->head = &ledger->head;
+    raw->given = raw->made = NULL;
+    bool ok = open_files(raw, ledger);
+    return close_files(raw, ok && regenerate(raw));
+}
+
 /* ---- What is there ---- */
 
 static void take(struct raw *raw, const struct pipe_record *record)
@@ -156,7 +233,7 @@ static void take(struct raw *raw, const struct pipe_record *record)
         return;
     }
     chain(&raw->chains[1][record->partition], place, record->key, record->payload);
-    if (raw->head == NULL)
+    if (raw->ledgers == 0)
         reconcile_add(r, raw->layer, PIPE_REQUIRED, place, record->key, record->payload);
     reconcile_add(r, raw->layer, PIPE_ACTUAL, place, record->key, record->payload);
 }
@@ -170,10 +247,13 @@ static bool read_topic(struct raw *raw, int32_t partition)
     struct pipe_record *records;
     uint32_t count;
     enum pipe_log_state state;
-    struct pipe_log_reader *reader =
-        log->ops->reader(log, (uint32_t)raw->layer->topic, partition, 0, &constant);
-    while ((state = pipe_log_read_on(log, reader, BATCH_RECORDS, &records, &count)) ==
-           PIPE_LOG_RECORDS) {
+    uint32_t of = (uint32_t)raw->layer->topic;
+    uint32_t task = raw->r->engine->sources[raw->layer->index].first_task + (uint32_t)partition;
+    int64_t from =
+        reconcile_begin(raw->r, raw->layer, partition, raw->ledgers > 0 ? 0 : raw->r->first[task]);
+    struct pipe_log_reader *reader = log->ops->reader(log, of, partition, from, &constant);
+    while ((state = reconcile_read(raw->r, reader, of, partition, BATCH_RECORDS, &records,
+                                   &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
             take(raw, &records[i]);
         reconcile_progress(raw->r, count);
@@ -248,67 +328,18 @@ static bool run_raw(struct raw *raw)
     raw->layer->injected = 0;
     if (!r->engine->log->ops->list(r->engine->log, prefix, sum_injected, raw->layer))
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->engine->log->error);
-    raw->layer->beside = raw->head != NULL ? raw->layer->injected : 0;
-    if (raw->head != NULL && !regenerate(raw))
-        return false;
+    raw->layer->beside = raw->ledgers > 0 ? raw->layer->injected : 0;
+    for (uint32_t i = 0; i < r->ledger_count; i++) {
+        if (r->ledgers[i].source == raw->layer->index && !run_ledger(raw, &r->ledgers[i]))
+            return false;
+    }
     for (uint32_t p = 0; p < raw->partitions; p++) {
         if (source->files ? !read_file(raw, (int32_t)p) : !read_topic(raw, (int32_t)p))
             return false;
     }
-    if (raw->head != NULL && raw->layer->injected == 0 && !r->finding)
+    if (raw->ledgers == 1 && raw->layer->injected == 0 && !r->finding)
         compare_order(raw);
     return true;
-}
-
-/* The ledger's text is made and compared in the first pass. */
-static bool open_ledgers(struct raw *raw)
-{
-    struct reconcile *r = raw->r;
-    if (raw->head == NULL || r->finding)
-        return true;
-    if (r->options->ledger != NULL && r->given_source == (int32_t)raw->layer->index) {
-        raw->given = fopen(r->options->ledger, "re");
-        if (raw->given == NULL)
-            return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", r->options->ledger,
-                                  strerror(errno));
-    }
-    if (r->options->ledger_out == NULL)
-        return true;
-    bool several = false;
-    for (uint32_t i = 0; i < r->plan->source_count; i++)
-        several = several || (r->has_ledger[i] && i != raw->layer->index);
-    snprintf(raw->made_path, sizeof raw->made_path, "%s%s%s", r->options->ledger_out,
-             several ? "." : "", several ? raw->layer->name : "");
-    struct stat there;
-    if (stat(raw->made_path, &there) == 0 && !S_ISREG(there.st_mode))
-        return reconcile_fail(r, PIPE_EXIT_DATA,
-                              "--ledger-out %s: is not a regular file, which a ledger replaces",
-                              raw->made_path);
-    snprintf(raw->hidden, sizeof raw->hidden, "%s.%ld.partial", raw->made_path, (long)getpid());
-    raw->made = fopen(raw->hidden, "we");
-    return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
-                                               raw->hidden, strerror(errno));
-}
-
-static bool close_ledgers(struct raw *raw, bool ok)
-{
-    struct pipe_buf rest = {0};
-    if (raw->given != NULL) {
-        if (ok && read_line(raw->given, &rest) && raw->layer->trouble[0] == '\0')
-            snprintf(raw->layer->trouble, sizeof raw->layer->trouble,
-                     "%.300s has more lines than its head says", raw->r->options->ledger);
-        fclose(raw->given);
-    }
-    pipe_buf_free(&rest);
-    if (raw->made == NULL)
-        return ok;
-    bool written = fclose(raw->made) == 0 && (!ok || rename(raw->hidden, raw->made_path) == 0);
-    if (ok && !written)
-        ok = reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
-                            strerror(errno));
-    if (!ok)
-        unlink(raw->hidden);
-    return ok;
 }
 
 bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer)
@@ -317,17 +348,18 @@ bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer)
     struct raw raw = {
         .r = r,
         .layer = layer,
-        .head = r->has_ledger[layer->index] ? &r->heads[layer->index] : NULL,
         .partitions = source->partitions,
-        .timed = source->def->is_kafka,
+        .keyed = source->def->is_kafka,
+        .timed = source->def->is_kafka && !r->kafka,
     };
+    for (uint32_t i = 0; i < r->ledger_count; i++)
+        raw.ledgers += r->ledgers[i].source == layer->index;
     if (source->standard_input)
         return true;
     raw.sent = pipe_calloc(raw.partitions, sizeof *raw.sent);
     for (int i = 0; i < 2; i++)
         raw.chains[i] = pipe_calloc(raw.partitions, sizeof *raw.chains[i]);
-    bool ok = open_ledgers(&raw);
-    ok = close_ledgers(&raw, ok && run_raw(&raw));
+    bool ok = run_raw(&raw);
     free(raw.sent);
     free(raw.chains[0]);
     free(raw.chains[1]);

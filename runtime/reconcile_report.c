@@ -159,8 +159,8 @@ static void print_checks(const struct reconcile *r, FILE *to)
 static void report_text(const struct reconcile *r, FILE *to, bool exact)
 {
     if (r->layers != NULL && r->compared) {
-        fprintf(to, "reconcile %s, plan %s, directory %s\n\n", r->plan->name, r->plan->hash,
-                r->options->dir);
+        fprintf(to, "reconcile %s, plan %s, %s %s\n\n", r->plan->name, r->plan->hash,
+                r->kafka ? "group" : "directory", r->place);
         print_layers(r, to);
         print_rows(r, to);
         print_checks(r, to);
@@ -242,7 +242,7 @@ static void report_json(const struct reconcile *r, FILE *to, bool exact)
     pipe_buf_add_byte(&json, ',');
     put_string(&json, "plan", r->plan->hash);
     pipe_buf_add_byte(&json, ',');
-    put_string(&json, "directory", r->options->dir);
+    put_string(&json, r->kafka ? "group" : "directory", r->place);
     pipe_buf_printf(&json, ",\"layers\":[");
     for (uint32_t i = 0; r->compared && i < r->layer_count; i++)
         put_layer(r, &json, i);

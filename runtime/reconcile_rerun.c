@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "reconcile.h"
+#include "schemas.h"
 
 #define NAP_US 2000
 #define BATCH_RECORDS 1024u
@@ -92,6 +93,14 @@ static bool collect_append(struct pipe_log *log, uint32_t topic, int32_t partiti
     return true;
 }
 
+/* Nobody takes partitions away from what only reads. */
+static bool poll_nothing(struct pipe_log *log, int64_t wait_ms, struct pipe_log_event *event)
+{
+    (void)log, (void)wait_ms;
+    event->kind = PIPE_LOG_NOTHING;
+    return true;
+}
+
 struct collecting_output {
     struct pipe_output output; /* first */
     int32_t layer;
@@ -125,6 +134,7 @@ static void attach(struct reconcile *r)
     running = r;
     r->ops = *engine->log->ops;
     r->ops.append = collect_append;
+    r->ops.poll = poll_nothing;
     engine->log->ops = &r->ops;
     for (uint32_t i = 0; i < r->plan->sink_count; i++) {
         if (engine->sinks[i].is_topic || engine->sinks[i].output != NULL)
@@ -256,7 +266,7 @@ static bool run_to(struct reconcile *r, struct engine_task *task, int64_t offset
 static bool run_task(struct reconcile *r, struct engine_task *task, bool *ends_early)
 {
     const struct engine_committed *c = &r->committed[task->index];
-    const struct engine_position start = {0};
+    const struct engine_position start = {.offset = r->first[task->index]};
     *ends_early = false;
     if (!task_open_position(task, &start))
         return false;
@@ -293,6 +303,7 @@ static void renew(struct reconcile *r, struct engine_task *task, bool counters)
         task->markers[i] = PIPE_TIME_MIN;
     task->task.watermark = task->task.kafka_time_ms = task->marked_watermark = PIPE_TIME_MIN;
     task->ended = false;
+    schemas_forget(task);
     if (counters)
         memset(task->task.counters, 0, task->task.plan->stream_count * sizeof *task->task.counters);
 }
@@ -311,7 +322,8 @@ static void tell_short_input(struct reconcile *r, struct engine_task *task)
 static bool tell_damage(struct reconcile *r, struct engine_task *task)
 {
     struct pipe_engine *engine = r->engine;
-    if (!engine->failed || engine->exit_code != PIPE_EXIT_DATA || r->spills.failed)
+    bool gap = r->kafka && engine->exit_code == PIPE_EXIT_STATE; /* retention was there */
+    if (!engine->failed || (engine->exit_code != PIPE_EXIT_DATA && !gap) || r->spills.failed)
         return false;
     if (!r->finding)
         reconcile_check(r, "positions", r->committed[task->index].position.offset,
@@ -321,6 +333,24 @@ static bool tell_damage(struct reconcile *r, struct engine_task *task)
     engine->failed = false;
     engine->error[0] = '\0';
     return true;
+}
+
+/* Whether the topic has more than the task has read. */
+static void look_behind(struct reconcile *r, struct engine_task *task)
+{
+    struct pipe_record *records;
+    uint32_t count;
+    r->undrained[task->index] = reconcile_read(r, task->reader, task->topic, task->task.partition,
+                                               1, &records, &count) != PIPE_LOG_END;
+}
+
+/* A partition has one reader at a time. */
+static void close_readers(struct engine_task *task)
+{
+    if (task->reader != NULL)
+        task->task.engine->log->ops->reader_close(task->reader);
+    task->reader = NULL;
+    watermark_close(task);
 }
 
 static bool run_tasks(struct reconcile *r)
@@ -341,6 +371,9 @@ static bool run_tasks(struct reconcile *r)
             tell_short_input(r, task);
         else if (ok && !r->finding)
             reconcile_check_task(r, task);
+        if (ok && r->kafka && !r->finding)
+            look_behind(r, task);
+        close_readers(task);
         renew(r, task, false);
     }
     return true;

@@ -75,6 +75,12 @@ const char *pipe_store_error(const struct pipe_store *store)
     return store->error;
 }
 
+uint64_t pipe_store_disk_bytes(const struct pipe_store *store)
+{
+    uint64_t bytes = 0;
+    return rocksdb_property_int(store->db, "rocksdb.total-sst-files-size", &bytes) == 0 ? bytes : 0;
+}
+
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store)
 {
     return store->hash_key;

@@ -3,6 +3,7 @@
  * the arena, let generated code do the stage, move time, advance what is due.
  */
 #include "engine.h"
+#include "metrics.h"
 #include "schemas.h"
 
 /* Advances the states that have something to do at the task's W, in dataflow order: what an earlier
@@ -77,6 +78,7 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
         task->position.offset = offset + 1;
     }
     task->records += count;
+    metrics_read(task, records, count);
     if (!exchange && !task->task.replaying)
         engine->source_records += count;
     return !engine->failed;

@@ -113,7 +113,9 @@ suite programs build programs
 suite generated build generated
 suite pipelines programs tests/pipelines/run.py
 suite registry programs tests/registry/run.py
+suite resolve build tests/registry/resolve.py
 suite reconcile programs tests/reconcile/run.py
+suite metrics programs tests/metrics/run.py
 suite pipec_test build tests/pipec_test/run.py
 suite bad_input programs python3 tests/bad_input/run.py
 suite fault programs tests/fault/run.py

@@ -1468,6 +1468,7 @@ static const struct pipe_sink_def sinks[] = {
         .exactly_once = true,
         .commit_ms = 1000,
         .commit_bytes = 16777216,
+        .fresh_ms = 1000,
     },
     [SINK_windows_olap] = {
         .name = "windows_olap",

@@ -24,7 +24,7 @@ endif
 CFLAGS := $(MODE) $(INSTRUMENT)
 CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrdkafka -lcurl -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
 
 COMPILER := $(patsubst compiler/%.c,$(BUILD)/compiler/%.o,$(filter-out compiler/main.c,$(wildcard compiler/*.c))) \
     $(patsubst compiler/%.cc,$(BUILD)/compiler/%.o,$(wildcard compiler/*.cc)) \

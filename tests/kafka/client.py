@@ -42,7 +42,8 @@ def _decoded(text):
     return None if text is None else b64decode(text)
 
 
-def _line(record):
+def line_of(record):
+    """A record as `kafka-tool produce` reads it."""
     fields = {"key": _encoded(record.key), "value": _encoded(record.value)}
     if record.partition is not None:
         fields["partition"] = record.partition
@@ -89,8 +90,15 @@ class Client:
         With a transactional id in one transaction, whose end is "commit", "abort" or "open": left
         as by a producer that vanished (property transaction.timeout.ms, 30 s)."""
         options = {"txn": transactional_id, "end": transactional_id and end}
-        lines = "".join(_line(record) + "\n" for record in records)
+        lines = "".join(line_of(record) + "\n" for record in records)
         self._run(self._command("produce", topic, options), lines, timeout_s)
+
+    def producing(self, topic):
+        """A Popen that writes the lines of line_of() to a topic until its stdin is closed, and then
+        exits with 0 if all were acknowledged."""
+        command = self._command("produce", topic, {})
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
     def dump(
         self, topic, isolation="read_committed", partition=None, start=None, timeout_s=TIMEOUT_S

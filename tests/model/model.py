@@ -277,6 +277,8 @@ class Window:
                     row[aggregate.name] = aggregate.finish([taken[i] for taken in group.taken])
             except Failed:
                 model.reject(stream, context, "expression_failed", True)
+                for sink in stream.sinks:
+                    sink.refused.append(row)
                 continue
             if self.corrections:
                 row["revision"] = None if self.out_of_task else self.revision(group)
@@ -325,6 +327,7 @@ class Sink:
         self.corrections = any(c.name == "revision" for c in stream.columns)
         self.outputs = []
         self.open_beyond = PLUS  # of windows that end later early rows may be there
+        self.refused = []  # of windows whose last row was refused: the same
 
     def push(self, row, context):
         key = partition = None

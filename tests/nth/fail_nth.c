@@ -393,6 +393,8 @@ CALL(ssize_t, __readlink_chk, ASKS, -1, (const char *path, char *to, size_t size
 CALL(int, socket, ASKS, -1, (int domain, int type, int protocol), (domain, type, protocol))
 CALL(int, connect, ASKS | WAITS, -1, (int fd, const struct sockaddr *to, socklen_t size),
      (fd, to, size))
+CALL(int, bind, ASKS, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+CALL(int, listen, ASKS, -1, (int fd, int backlog), (fd, backlog))
 TRANSFER(send, ASKS | WAITS | MOVES, (int fd, const void *from, size_t size, int flags),
          (fd, from, size, flags))
 TRANSFER(recv, ASKS | WAITS | MOVES, (int fd, void *to, size_t size, int flags),

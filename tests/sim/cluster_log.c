@@ -535,12 +535,3 @@ struct pipe_log *sim_cluster_open(const char *instance)
     snprintf(log->instance, sizeof log->instance, "%s", instance);
     return &log->log;
 }
-
-/* For what connects by itself, as `NAME run --kafka` does. */
-struct pipe_log *pipe_log_kafka_open(const struct pipe_kafka_config *config, char *error,
-                                     size_t error_bytes)
-{
-    (void)error;
-    (void)error_bytes;
-    return sim_cluster_open(config->instance);
-}

@@ -9,7 +9,7 @@ SIM_RUNTIME := $(patsubst runtime/%.c,$(BUILD)/sim/runtime/%.o,$(wildcard runtim
 SIM_RUNTIME_CC := $(filter-out %/rocksdb_shim.o,$(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc)))
 SIM_WRAPPED := clock_gettime nanosleep getrandom open close write fdatasync fsync ftruncate \
     realpath pipe_crash_point pipe_main engine_count_rejects_in
-SIM_LIBS = $(filter-out -lrocksdb -lrdkafka,$(RUNTIME_LIBS))
+SIM_LIBS = $(filter-out -lrocksdb,$(RUNTIME_LIBS))
 
 $(BUILD)/sim/runtime/%.o: runtime/%.c
 	@mkdir -p $(@D)
@@ -28,7 +28,7 @@ $(BUILD)/sim/pipelines/%.o: tests/sim/pipelines/%.pipe tests/sim/pipelines/event
 	$(Q)$(CC) $(SIM_CFLAGS) -Dmain=sim_main_$* -Wno-missing-prototypes -c -o $@ \
 	    $(BUILD)/sim/generated/sim_$*/sim_$*.c
 
-# From an archive: what the simulation has in its place (log_kafka.c) is left out.
+# From an archive: only what the engine and the commands need.
 $(BUILD)/sim/libpipe.a: $(SIM_RUNTIME) $(SIM_RUNTIME_CC)
 	@rm -f $@
 	$(say) AR $@
