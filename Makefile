@@ -190,7 +190,7 @@ $(BUILD)/transport-driver: tests/kafka/transport_driver.c $(BUILD)/libpipe.a
 	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
 
 # On real brokers, from Maven jars; KAFKA_SUITES='--suite NAME …' are other than the short ones.
-KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics
+KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics --suite reconcile
 test-kafka: deps-kafka
 	@tests/kafka/run.py --require --build $(BUILD) $(KAFKA_SUITES)
 

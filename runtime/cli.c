@@ -21,10 +21,10 @@ static void print_help(const struct pipe_plan *plan)
            "commands:\n"
            "  run       run the pipeline; with --embedded DIR everything is kept in DIR\n"
            "  explain   print the plan: stages, state, exchanges, guarantees\n"
-           "  inspect   show what a run directory holds\n"
-           "  traffic   write generated events to files\n"
+           "  inspect   show what a run directory holds, or a group on Kafka\n"
+           "  traffic   write generated events to files or to Kafka\n"
            "  inject    append given rows to the embedded topic of a source\n"
-           "  reconcile prove that a run directory holds exactly what it should\n"
+           "  reconcile prove that a directory, or a group on Kafka, holds what it should\n"
            "  topics    compare the topics of a Kafka cluster with the plan, make them\n"
            "  contracts register the contracts in a schema registry\n"
            "\n%s COMMAND --help tells more about each.\n"
@@ -110,6 +110,8 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
      */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
+    /* Arenas of its background threads keep what RocksDB frees: measured, a fifth of the peak. */
+    mallopt(M_ARENA_MAX, 2);
     struct pipe_engine *engine = engine_new(plan, &options);
     bool opened = metrics_start(engine) && engine_open(engine);
     bool ok = opened && engine_run(engine);

@@ -351,6 +351,7 @@ struct pipe_engine {
     int64_t start_wall_ms;     /* as started_us */
     int64_t last_commit_us;    /* monotonic */
     int64_t last_save_us;
+    bool save_at_once; /* a task has committed for the first time */
     uint64_t commits_since_save, bytes_since_save, commits;
     uint64_t output_bytes;               /* to files and tables in the open commit */
     uint64_t source_records;             /* read by source tasks in this run, without replay */

@@ -229,6 +229,7 @@ static void committed(struct pipe_engine *engine)
         if (task->phase != ENGINE_RUNNING || !task->dirty)
             continue;
         task->dirty = false;
+        engine->save_at_once = engine->save_at_once || !task->has_committed;
         task->has_committed = true;
         task->committed = task->position;
     }
@@ -250,7 +251,10 @@ static void committed(struct pipe_engine *engine)
 
 static bool save_is_due(const struct pipe_engine *engine)
 {
-    return engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
+    /* At once after a task's first commit: a broker forgets the positions in a topic that is made
+     * anew, and from then on only the state knows that there were some. */
+    return (engine->log->grouped && engine->save_at_once) ||
+           engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
            engine->bytes_since_save >= SAVE_EVERY_BYTES ||
            engine->source_records + engine->replayed - engine->records_at_save >=
                SAVE_EVERY_RECORDS || /* replayed ones too: else one that often dies never saves */
@@ -389,6 +393,7 @@ bool engine_save_state(struct pipe_engine *engine)
     if (!pipe_store_end(engine->store))
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
     PIPE_CRASH_POINT("after_state");
+    engine->save_at_once = false;
     engine->commits_since_save = 0;
     engine->bytes_since_save = 0;
     engine->records_at_save = engine->source_records + engine->replayed;

@@ -75,10 +75,10 @@ void group_aborted(struct pipe_engine *engine)
         task->phase = ENGINE_ASSIGNED;
     }
     forget_counts(engine);
-    metrics_aborted(engine);
     engine->ready = false;
     engine->aborts++;
     engine->last_commit_us = engine_monotonic_us();
+    metrics_aborted(engine);
 }
 
 /* Held tasks are given up when another assignment did not bring them back, or after a while. */

@@ -9,6 +9,9 @@
 #include "log.h"
 
 #define KAFKA_ADMIN_WAIT_MS 30000
+/* Of topics that are written: a row of 1 MiB (--max-record) may be six times that in JSON. Above
+ * message.max.bytes of the producer, for that counts a record, the broker a batch. */
+#define KAFKA_TOPIC_MESSAGE_BYTES "8388608"
 
 struct kafka_admin {
     struct kafka_common *common;

@@ -384,6 +384,7 @@ struct kafka_producer *kafka_producer_new(struct kafka_common *common, char *err
         {"transaction.timeout.ms", timeout},
         {"linger.ms", "1"},
         {"socket.timeout.ms", request_timeout},
+        {"message.max.bytes", "8000000"}, /* see KAFKA_TOPIC_MESSAGE_BYTES */
         {"queue.buffering.max.kbytes", "65536"},
         {"queue.buffering.max.messages", "1000000"},
     };

@@ -72,8 +72,8 @@ static const char traffic_intro[] =
     "transaction: "
     "the same\ncommand again goes on where it was stopped or killed, and nothing is lost or sent "
     "twice. Several at once\nneed a --seed each, which gives each its own ids and sessions.\n"
-    "Exit: 0 done or stopped, 1 disk or Kafka, 2 usage, 3 traffic of other options or another "
-    "plan.\n";
+    "Exit: 0 done or stopped, 1 disk or Kafka, 2 usage, 3 other options or another plan than "
+    "before.\n";
 
 /* Files or Kafka: 0, or the exit code after a message. */
 static int choose_target(const struct pipe_plan *plan, struct pipe_traffic_options *options)

@@ -22,6 +22,7 @@ struct wanted {
     const struct pipe_plan_topic *topic;
     struct kafka_topic_setting settings[SETTINGS_MAX];
     uint32_t count;
+    bool least[SETTINGS_MAX]; /* more is as good */
     bool differs[SETTINGS_MAX];
     char found[SETTINGS_MAX][128];
 };
@@ -134,6 +135,12 @@ static void want(struct wanted *wanted, const char *name, const char *value)
     wanted->settings[wanted->count++] = (struct kafka_topic_setting){name, value};
 }
 
+static void want_at_least(struct wanted *wanted, const char *name, const char *value)
+{
+    wanted->least[wanted->count] = true;
+    want(wanted, name, value);
+}
+
 /* Of topics that others make and write, only what the promise needs. */
 static void plan_settings(const struct topics *topics, struct wanted *wanted)
 {
@@ -143,6 +150,8 @@ static void plan_settings(const struct topics *topics, struct wanted *wanted)
     want(wanted, "unclean.leader.election.enable", "false");
     if (topics->min_insync[0] != '\0')
         want(wanted, "min.insync.replicas", topics->min_insync);
+    if (kind != PIPE_TOPIC_SOURCE)
+        want_at_least(wanted, "max.message.bytes", KAFKA_TOPIC_MESSAGE_BYTES);
     if (kind == PIPE_TOPIC_TIME || kind == PIPE_TOPIC_EXCHANGE || kind == PIPE_TOPIC_ROWS) {
         want(wanted, "retention.ms", "-1");
         want(wanted, "retention.bytes", "-1");
@@ -156,7 +165,8 @@ static void compare(void *context, const char *name, const char *value, bool own
     for (uint32_t i = 0; i < wanted->count; i++) {
         if (strcmp(wanted->settings[i].name, name) != 0)
             continue;
-        wanted->differs[i] = strcmp(wanted->settings[i].value, value) != 0;
+        wanted->differs[i] = wanted->least[i] ? atoll(value) < atoll(wanted->settings[i].value)
+                                              : strcmp(wanted->settings[i].value, value) != 0;
         snprintf(wanted->found[i], sizeof wanted->found[i], "%s", value);
     }
 }

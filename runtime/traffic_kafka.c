@@ -160,7 +160,9 @@ static bool read_position(struct kafka_traffic *traffic)
     struct pipe_log_committed found = {.value = &value};
     struct pipe_log_position of = {.name = traffic->group, .at = {traffic->topic, 0}};
     struct pipe_ledger_head head = {0};
-    bool ok = traffic->log->ops->get_position(traffic->log, &of, &found) || log_failed(traffic);
+    bool ok =
+        traffic->log->ops->get_position(traffic->log, &of, &found) ||
+        fail(traffic, PIPE_EXIT_STATE, "%s (of traffic: another --seed)", traffic->log->error);
     if (ok && found.found && !traffic_position_read(pipe_str_of(value.data, value.size), &head))
         ok = fail(traffic, PIPE_EXIT_DATA, "the position of group %s is malformed", traffic->group);
     pipe_buf_free(&value);

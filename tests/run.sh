@@ -127,7 +127,7 @@ suite kafka build python3 tests/kafka/run.py --suite services
 suite docs build python3 tests/docs_examples.py
 suite tidy - tests/tidy.sh
 suite clang - clang
-[ "${CI-}" = true ] && fuzz_seconds=60 || fuzz_seconds=5
+[ "${CI-}" = true ] && fuzz_seconds=30 || fuzz_seconds=5
 suite fuzz build env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 suite asan_build - asan_build
 suite asan_unit asan_build unit build/asan SANITIZE=1

@@ -107,7 +107,7 @@ class Pipeline:
     def __init__(self, env, seed=0, count=4000, idle=False, cluster=None):
         self.env, self.cluster = env, cluster or env.cluster
         self.program = env.program("chaos-idle" if idle else "chaos")
-        self.client = env.client(self.cluster.bootstrap)
+        self.client = env.client(self.cluster.bootstrap, {"message.max.bytes": 4 << 20})
         self.group = f"pipec.chaos.{env.name}"
         self.idle = idle
         self.input = traffic(seed, count)
@@ -222,6 +222,13 @@ class Pipeline:
             ):
                 return False
         return True
+
+    def wait_end(self):
+        wait_until(self.at_end, "all is consumed", FINISH_S)
+
+    def wait_left(self, admin):
+        """Waits until the group has no members: a process that ended keeps its place for a while."""
+        wait_until(lambda: not admin.describe_group(self.group)["members"], "the group is empty")
 
     def finish(self, *options, instances=("one",), **started):
         """Runs to the end of the topics. A process whose neighbour was killed may see the end of

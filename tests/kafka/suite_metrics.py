@@ -24,9 +24,14 @@ def _metrics_tests():
 Page = _metrics_tests().Page
 
 
+def addresses(path):
+    """Of all processes that have written to this log, one after the other."""
+    said = path.read_text() if path.exists() else ""
+    return re.findall(r"listening address=(http://\S+)/metrics\n", said)
+
+
 def address(child):
-    found = re.search(r"listening address=(http://\S+)/metrics\n", child.log.read_text())
-    return found and found[1]
+    return addresses(child.log)[-1]
 
 
 def ask(child, path="/metrics"):
@@ -43,8 +48,9 @@ def total(pages, name, **labels):
 
 
 def start(run, name):
+    before = len(addresses(run.env.scratch / f"{name}.log"))
     child = run.start(name)
-    wait_until(lambda: address(child) or not child.alive(), f"{name} listens")
+    wait_until(lambda: len(addresses(child.log)) > before or not child.alive(), f"{name} listens")
     assert child.alive(), child.tail()
     return child
 

@@ -1,5 +1,5 @@
-"""`NAME traffic`, `reconcile` and `inspect` of a pipeline with every fault and every kind of row, on
-one broker: exact through kills, and whatever is not as it should be is named."""
+"""`NAME traffic`, `reconcile` and `inspect` of a pipeline with every fault and every kind of row,
+on one broker: exact through kills, and whatever is not as it should be is named."""
 
 import base64
 import json
