@@ -191,7 +191,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--points", type=int, default=4)
+    parser.add_argument("--points", type=int, default=2)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", default="")
     parser.add_argument("--way", default="")
