@@ -237,6 +237,14 @@ static enum kafka_result flush(struct kafka_producer *producer)
     }
 }
 
+static rd_kafka_resp_err_t first_failure(struct kafka_producer *producer)
+{
+    pthread_mutex_lock(&producer->lock);
+    rd_kafka_resp_err_t code = producer->failure;
+    pthread_mutex_unlock(&producer->lock);
+    return code;
+}
+
 static enum kafka_result do_commit(struct kafka_producer *producer)
 {
     enum kafka_result result = RESULT_DONE;
@@ -251,7 +259,11 @@ static enum kafka_result do_commit(struct kafka_producer *producer)
     if (result != RESULT_DOOMED && result != RESULT_REFUSED)
         return result;
     rd_kafka_poll(producer->client, 0); /* if for a record, then that is to be told */
-    return atomic_load(&producer->failed) > 0 ? judge_failure(producer) : result;
+    if (atomic_load(&producer->failed) == 0)
+        return result;
+    if (result == RESULT_REFUSED && !is_refusal(first_failure(producer)))
+        return result; /* the records only went down with the transaction */
+    return judge_failure(producer);
 }
 
 bool kafka_producer_refused(struct kafka_producer *producer)
