@@ -51,14 +51,14 @@ say := @printf '  %-5s%s\n'
 endif
 
 .PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
-    deps-kafka test-kafka contract-check bench-kafka bench-spill nth soak-run
+    deps-kafka test-kafka chaos contract-check bench-kafka bench-spill nth soak-run
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test test-kafka contract-check unit bench bench-operators bench-spill bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
+	@echo 'Targets: demo test test-kafka chaos contract-check unit bench bench-operators bench-spill bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -190,9 +190,14 @@ $(BUILD)/transport-driver: tests/kafka/transport_driver.c $(BUILD)/libpipe.a
 	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
 
 # On real brokers, from Maven jars; KAFKA_SUITES='--suite NAME …' are other than the short ones.
-KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics --suite reconcile
+KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics --suite reconcile --suite chaos
 test-kafka: deps-kafka
 	@tests/kafka/run.py --require --build $(BUILD) $(KAFKA_SUITES)
+
+# A compiled pipeline through every fault, on one broker and on three; each test ends exact.
+# CHAOS_SEED=N makes a run again.
+chaos: deps-kafka
+	@tests/kafka/run.py --require --build $(BUILD) --suite chaos --suite chaos_long --suite chaos_idle --suite chaos_brokers
 
 # The contracts against a live registry: the versions are accepted, breaking changes are not.
 contract-check: deps-kafka

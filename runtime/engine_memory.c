@@ -10,10 +10,12 @@
 #define SPILL_PART 64
 #define SPILL_LEAST (4ull << 20)
 
+/* Of --state-memory a quarter is for writing states and finding them again. */
 static uint64_t budget_of(const struct pipe_engine *engine)
 {
     uint64_t bytes = engine->options->state_bytes;
-    return bytes > 0 ? bytes : PIPE_STATE_BYTES;
+    bytes = bytes > 0 ? bytes : PIPE_STATE_BYTES;
+    return bytes - bytes / 4;
 }
 
 static uint64_t task_bytes(const struct engine_task *task)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Dedup that remembers more than its memory holds: CPU time, memory and disk.
 
-  tests/bench/spill.py [--build build] [--ids 50000000] [--ttl 12h] [--rate 10000]
+  tests/bench/spill.py [--build build] [--ids 50000000] [--ttl 90m] [--rate 10000]
                        [--state-memory 512MiB]
 
 A made stream of `--ids` distinct ids of 16 characters, `--rate` a second of event time, every 50th
@@ -129,7 +129,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build")
     parser.add_argument("--ids", type=int, default=50_000_000)
-    parser.add_argument("--ttl", default="12h")
+    parser.add_argument("--ttl", default="90m")
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--state-memory", default="512MiB")
     options = parser.parse_args()

@@ -37,7 +37,9 @@ def java_hash(text):
 
 def coordinator_partition(key, partitions):
     """Partition of __consumer_offsets or __transaction_state that holds a key."""
-    return (java_hash(key) & 0x7FFFFFFF) % partitions
+    value = java_hash(key)
+    magnitude = value if value < 1 << 31 else (1 << 32) - value  # Math.abs
+    return (magnitude if magnitude < 1 << 31 else 0) % partitions
 
 
 class Admin:

@@ -128,7 +128,7 @@ class _Partition:
         try:
             fields = json.loads(found.value)
             fields = {name: fields[name] for name in _FIELDS}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None, "undecodable"
         if found.key.decode() != fields["session"]:
             return None, "key_mismatch"

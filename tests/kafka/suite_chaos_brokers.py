@@ -1,11 +1,10 @@
 """A compiled pipeline while brokers are killed, stopped and moved: three nodes."""
 
 import random
-import signal
 import time
 
 import admin as kafka
-from pipeline import EXCHANGE, PLENTY_S, Pipeline, build_programs, new_seed
+from pipeline import EXCHANGE, Pipeline, build_programs, new_seed
 
 CLUSTER = {"nodes": 3}
 NEEDS = (build_programs,)
@@ -21,12 +20,12 @@ def test_kill_controller_and_coordinator(env):
     """kill -9 of the broker that is controller and coordinator of group and transactions, three
     times in one run."""
     cluster = env.cluster
-    with Pipeline(env, new_seed(), count=6000) as run:
-        feeder = run.feeding(rate=300)
+    with Pipeline(env, new_seed(), count=9000) as run:
+        feeder = run.feeding(rate=80)
         child = run.start()
         for _ in range(3):
             run.wait_committed(50)
-            with cluster.admin(PLENTY_S) as admin:
+            with cluster.admin() as admin:
                 node, name = admin.controller(), transactional_id(admin, run)
                 admin.move_coordinator(kafka.TRANSACTION, name, node)
                 admin.move_coordinator(kafka.GROUP, run.group, node)
@@ -47,7 +46,7 @@ def test_stopped_broker(env):
         feeder = run.feeding(rate=200)
         child = run.start()
         run.wait_committed(50)
-        with cluster.admin(PLENTY_S) as admin:
+        with cluster.admin() as admin:
             node = admin.topic(EXCHANGE)["partitions"][0]["leader"]
         cluster.pause(node)
         time.sleep(20)
@@ -62,7 +61,7 @@ def test_stopped_broker(env):
 def test_coordinator_moves(env):
     """Both coordinators, together and each alone."""
     cluster = env.cluster
-    with Pipeline(env, new_seed()) as run, cluster.admin(PLENTY_S) as admin:
+    with Pipeline(env, new_seed()) as run, cluster.admin() as admin:
         feeder = run.feeding(rate=200)
         child = run.start()
         for number in range(4):
@@ -84,8 +83,8 @@ def test_kill_all_kinds(env):
     """Random brokers and processes, two processes in the group."""
     cluster, seed = env.cluster, new_seed()
     chance = random.Random(seed)
-    with Pipeline(env, seed, count=6000) as run:
-        feeder = run.feeding(rate=200)
+    with Pipeline(env, seed, count=9000) as run:
+        feeder = run.feeding(rate=80)
         children = {name: run.start(name) for name in ("one", "two")}
         for _ in range(4):
             run.wait_committed()
@@ -97,8 +96,8 @@ def test_kill_all_kinds(env):
             children[name] = run.start(name)
             cluster.restart(node)
         feeder.finish()
+        run.wait_end()
         for child in children.values():
-            child.send(signal.SIGTERM)
-            run.ends(child, 0)
+            child.kill()
         run.finish()
         run.check()

@@ -5,8 +5,8 @@ import random
 import signal
 import time
 
-from pipeline import TIME, Pipeline, build_programs, new_seed, wait_until
-from pipeline_model import BOUND, LATENESS, PARTITIONS, START_MS, WINDOW, Model, event
+from pipeline import SOURCE, TIME, Pipeline, build_programs, new_seed, wait_until
+from pipeline_model import BOUND, PARTITIONS, START_MS, Model, event
 
 CLUSTER = {"nodes": 1}
 NEEDS = (build_programs,)
@@ -25,16 +25,11 @@ def raises(run):
     return len(run.dump(TIME))
 
 
-def wait_raised(run, above):
-    wait_until(lambda: raises(run) > above, "a silent partition follows the others")
-
-
-def wait_total(run, end_ms):
-    """Waits for a window that ends then: only floors can have closed it."""
+def wait_closed(run, end_ms):
+    """Waits until the windows that end then are closed: only floors can do that."""
 
     def closed():
-        model = Model(run.dump("chaos.events"), run.dump(TIME))
-        return model.watermark >= end_ms
+        return Model(run.dump(SOURCE), run.dump(TIME)).watermark >= end_ms
 
     wait_until(closed, "the window is closed")
 
@@ -54,39 +49,45 @@ def test_one_far_ahead(env):
 
 
 def test_one_idle(env):
-    """A partition that never had a record, and one that falls silent: the others' windows close.
-    What comes late by the floor when it wakes is late, and nothing else."""
+    """A partition that never had a record, and one that falls silent: windows close all the same.
+    What lies behind the floor when it wakes is late, and nothing else."""
     with Pipeline(env, new_seed(), idle=True) as run:
         child = run.start()
-        run.feed(steady(0, START_MS, 60) + steady(1, START_MS, 20))
-        wait_total(run, START_MS + 50_000)
-        run.feed(steady(1, START_MS + 20_000, 20, number=1) + steady(1, START_MS + 60_000, 20, 2))
-        run.feed(steady(2, START_MS + 58_000, 10) + steady(0, START_MS + 60_000, 30, 1))
+        run.feed(steady(1, START_MS, 20))
+        feeder = run.feeding(steady(0, START_MS, 400), rate=20)
+        wait_closed(run, START_MS + 50_000)
+        run.feed(steady(1, START_MS + 20_000, 10, number=1))
+        run.feed(steady(1, START_MS + 400_000, 20, number=2))
+        run.feed(steady(2, START_MS + 400_000, 20))
+        feeder.finish()
         run.wait_end()
         child.send(signal.SIGTERM)
         run.ends(child, 0)
         model = run.check(embedded=False)
-        assert model.raises > 0
-        late = {dict(row)["session"] for row in model.late}
-        assert late == {"s1"}, late
-        assert model.clean.total() == 60 + 20 + 20 + 20 + 10 + 30
+        late = {dict(row)["id"] for row in model.late}
+        assert late == {f"e1-1-{i}" for i in range(10)}, late
+        assert model.clean.total() == 20 + 400 + 10 + 20 + 20
 
 
 def test_all_idle(env):
     """If all are silent, time stands still: who goes on is on time, however long it was."""
     with Pipeline(env, new_seed(), idle=True) as run:
-        child = run.start()
-        for partition in range(PARTITIONS):
-            run.feed(steady(partition, START_MS, 30))
-        run.wait_end()
-        time.sleep(4)
-        for partition in range(PARTITIONS):
-            run.feed(steady(partition, START_MS + 30_000, 30, number=1))
-        run.wait_end()
+        child = None
+        for second in range(10):
+            events = [
+                event(f"{p}-{second}", START_MS + second * 1000, p) for p in range(PARTITIONS)
+            ]
+            run.feed(events)
+            child = child or run.start()
+            run.wait_end()
+            if second == 5:
+                time.sleep(4)
         child.send(signal.SIGTERM)
         run.ends(child, 0)
         model = run.check(embedded=False)
-        assert model.late.total() == 0 and model.clean.total() == PARTITIONS * 60
+        assert model.late.total() == 0, model.late
+        assert model.clean.total() == 10 * PARTITIONS
+        assert model.watermark == START_MS + 9000 - BOUND
 
 
 def test_kills_while_idle(env):
@@ -95,18 +96,20 @@ def test_kills_while_idle(env):
     seed = new_seed()
     chance = random.Random(seed)
     with Pipeline(env, seed, idle=True) as run:
-        at = START_MS
-        for number in range(8):
+        feeder = run.feeding(steady(0, START_MS, 1200), rate=20)
+        for number in range(6):
             child = run.start()
-            awake = chance.sample(range(PARTITIONS), chance.randrange(1, PARTITIONS))
-            for partition in awake:
-                behind = chance.choice((0, 0, BOUND, 2 * (WINDOW + LATENESS)))
-                run.feed(steady(partition, at - behind, 15, number))
-            at += 15_000
-            if chance.random() < 0.7:
-                wait_raised(run, raises(run))
+            before = raises(run)
+            wait_until(
+                lambda before=before: raises(run) > before or feeder.finished(),
+                "a silent partition follows the others",
+            )
+            awake = chance.randrange(1, PARTITIONS)
+            at = START_MS + 120_000 * number + chance.randrange(120_000)
+            run.feed(steady(awake, at, chance.randrange(1, 20), number))
             time.sleep(chance.uniform(0, 1.5))
             child.kill()
+        feeder.finish()
         run.finish()
         model = run.check(embedded=False)
         assert model.raises > 0
