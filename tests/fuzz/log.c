@@ -37,7 +37,7 @@ static void open_log(void)
         abort();
     struct pipe_log *log = pipe_log_embedded_open(directory, false, error, sizeof error);
     FUZZ_CHECK(log != NULL);
-    opened = of(log);
+    opened = embedded_of(log);
     FUZZ_CHECK(embedded_topic(log, "t", 1, &topic) && write_commit(log));
     atexit(close_log);
 }
