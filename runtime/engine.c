@@ -242,7 +242,7 @@ static bool feed(struct pipe_engine *engine, struct engine_source *source, bool 
                                source->partitions);
         if (!log->ops->append(log, source->topic, record->partition, record->kafka_time_ms,
                               record->key, record->value))
-            return engine_fail(engine, PIPE_EXIT_DATA, "%s", log->error);
+            return engine_log_failed(engine);
         source->has_ahead = false;
         source->fed++;
         source->feeder_dirty = true;

@@ -20,19 +20,13 @@ static char *join(const char *directory, const char *name)
     return path;
 }
 
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(pipe_malloc(size), text, size);
-}
-
 char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
 {
     const char *path = engine_option_path(engine, sink->name);
     if (path == NULL && sink->kind == PIPE_SINK_FILE && sink->format != PIPE_FORMAT_PARQUET)
         path = sink->target;
     if (path != NULL)
-        return copy(path);
+        return pipe_text_dup(path);
     size_t size = strlen(engine->dir) + strlen(sink->name) + 32;
     char *table = pipe_malloc(size);
     snprintf(table, size, "%s/tables/%s.jsonl", engine->dir, sink->name);
@@ -56,8 +50,8 @@ static char *real_path(const char *path)
     if (real != NULL)
         return real;
     if (slash == path || strcmp(path, ".") == 0)
-        return copy(path);
-    char *parent = slash == NULL ? copy(".") : copy(path);
+        return pipe_text_dup(path);
+    char *parent = slash == NULL ? pipe_text_dup(".") : pipe_text_dup(path);
     if (slash != NULL)
         parent[slash - path] = '\0';
     char *above = real_path(parent);

@@ -3,10 +3,10 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine.h"
+#include "process.h"
 
 #define LINE_EVERY_US 5000000   /* plain lines */
 #define REWRITE_EVERY_US 200000 /* the line of a terminal */
@@ -185,14 +185,6 @@ void report_counters(const struct pipe_plan *plan, const struct pipe_counters *t
     free(equations);
 }
 
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 static void print_rejects(const struct pipe_engine *engine, FILE *to)
 {
     char text[32];
@@ -262,7 +254,7 @@ void report_final(struct pipe_engine *engine, FILE *to)
     const struct pipe_plan *plan = engine->plan;
     struct pipe_counters *totals = pipe_calloc(plan->stream_count + 1, sizeof *totals);
     char text[32], rate[32];
-    double cpu = cpu_seconds();
+    double cpu = pipe_process_cpu_seconds();
     double seconds = (double)(engine_monotonic_us() - engine->started_us) / 1e6;
     counters_total(engine, totals);
     fprintf(to, "\n%s, plan %s%s%s\n\n", plan->name, plan->hash,

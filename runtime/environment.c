@@ -12,8 +12,7 @@
 
 #define VALUE_MAX (64u << 10)
 
-/* NULL: errno. */
-static char *read_value(const char *path)
+char *pipe_environment_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -50,7 +49,7 @@ bool pipe_environment(const char *name, char **value, char *error, size_t error_
         size_t size = strlen(given) + 1;
         *value = memcpy(pipe_malloc(size), given, size);
     } else if (path != NULL && path[0] != '\0') {
-        *value = read_value(path);
+        *value = pipe_environment_file(path);
         if (*value == NULL) {
             snprintf(error, error_bytes, "%s names a file that can't be read: %s", file,
                      strerror(errno));

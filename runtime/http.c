@@ -29,12 +29,6 @@ static void start_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static char *copy(const char *text)
-{
-    size_t size = text != NULL ? strlen(text) + 1 : 0;
-    return text != NULL ? memcpy(pipe_malloc(size), text, size) : NULL;
-}
-
 static void forget(char *secret)
 {
     if (secret != NULL)
@@ -49,10 +43,10 @@ struct pipe_http *pipe_http_open(const struct pipe_http_config *config)
     http->multi = curl_multi_init();
     if (http->multi == NULL)
         pipe_out_of_memory();
-    http->user = copy(config->user);
-    http->password = copy(config->password);
-    http->token = copy(config->token);
-    http->ca_file = copy(config->ca_file);
+    http->user = pipe_text_dup(config->user);
+    http->password = pipe_text_dup(config->password);
+    http->token = pipe_text_dup(config->token);
+    http->ca_file = pipe_text_dup(config->ca_file);
     return http;
 }
 

@@ -195,7 +195,7 @@ static bool append_line(struct injection *in)
     int64_t time_ms = row.kafka_time_null ? in->engine->wall_ms : row.kafka_time_ms;
     in->batch_rows++;
     return log->ops->append(log, in->topic, partition, time_ms, key, value) ||
-           engine_fail(in->engine, PIPE_EXIT_DATA, "%s", log->error);
+           engine_log_failed(in->engine);
 }
 
 /* ---- The file ---- */
@@ -213,7 +213,7 @@ static bool commit_batch(struct injection *in)
               log->ops->commit(log) == PIPE_LOG_COMMITTED;
     pipe_buf_free(&position);
     if (!ok)
-        return engine_fail(in->engine, PIPE_EXIT_DATA, "%s", log->error);
+        return engine_log_failed(in->engine);
     in->appended += in->batch_rows;
     in->done = in->number;
     in->batch_rows = 0;
@@ -227,7 +227,7 @@ static bool stored_position(struct injection *in, int64_t *lines, int64_t *hash)
     struct pipe_reader reader;
     bool found, ok = log->ops->get(log, in->name, &value, &found);
     if (!ok)
-        engine_fail(in->engine, PIPE_EXIT_DATA, "%s", log->error);
+        engine_log_failed(in->engine);
     *lines = *hash = 0;
     if (ok && found) {
         pipe_reader_init(&reader, value.data, value.size, NULL);

@@ -265,12 +265,6 @@ static bool check_config(const struct pipe_kafka_config *config, struct kafka_co
     return true;
 }
 
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(pipe_malloc(size), text, size);
-}
-
 struct kafka_common *kafka_common_new(const struct pipe_kafka_config *config, char *error,
                                       size_t error_bytes)
 {
@@ -279,18 +273,18 @@ struct kafka_common *kafka_common_new(const struct pipe_kafka_config *config, ch
     char group[256];
     snprintf(group, sizeof group, "pipec.%s", config->pipeline);
     atomic_store(&common->references, 1);
-    common->pipeline = copy(config->pipeline);
-    common->plan_hash = copy(config->plan_hash);
-    common->group = copy(config->group != NULL ? config->group : group);
-    common->instance = copy(config->instance != NULL ? config->instance : "");
+    common->pipeline = pipe_text_dup(config->pipeline);
+    common->plan_hash = pipe_text_dup(config->plan_hash);
+    common->group = pipe_text_dup(config->group != NULL ? config->group : group);
+    common->instance = pipe_text_dup(config->instance != NULL ? config->instance : "");
     common->transaction_timeout_ms =
         config->transaction_timeout_ms > 0 ? config->transaction_timeout_ms : 10000;
     common->properties = pipe_calloc(config->property_count + 1, sizeof *common->properties);
     for (uint32_t i = 0; i < config->property_count; i++) {
         const struct pipe_kafka_property *given = &config->properties[i];
-        common->properties[common->property_count++] =
-            (struct kafka_property){copy(given->name), copy(given->value), copy(given->from),
-                                    names_secret(given->name) && given->value[0] != '\0'};
+        common->properties[common->property_count++] = (struct kafka_property){
+            pipe_text_dup(given->name), pipe_text_dup(given->value), pipe_text_dup(given->from),
+            names_secret(given->name) && given->value[0] != '\0'};
     }
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "metrics_internal.h"
+#include "process.h"
 
 /* The first bytes of a file of /proc; "" if it can't be read. */
 static void read_file(const char *path, char *to, size_t to_bytes)
@@ -16,14 +17,6 @@ static void read_file(const char *path, char *to, size_t to_bytes)
     to[size] = '\0';
     if (file != NULL)
         fclose(file);
-}
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 /* Seconds since 1970: the machine's start and the process's after it. */
@@ -66,7 +59,7 @@ void metrics_render_process(struct metrics_text *text)
     getrlimit(RLIMIT_NOFILE, &limit);
     text->pipeline = NULL;
     metrics_family(text, METRIC_CPU);
-    metrics_double(text, cpu_seconds(), NULL);
+    metrics_double(text, pipe_process_cpu_seconds(), NULL);
     metrics_family(text, METRIC_RESIDENT);
     metrics_u64(text, resident * page, NULL);
     metrics_family(text, METRIC_VIRTUAL);

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "environment.h"
 
-#define VALUE_MAX (64u << 10)
 #define PREFIX "PIPE_KAFKA_"
 
 extern char **environ;
@@ -24,10 +24,7 @@ extern char **environ;
 
 static char *copy(const char *text, size_t size)
 {
-    char *to = pipe_malloc(size + 1);
-    memcpy(to, text, size);
-    to[size] = '\0';
-    return to;
+    return pipe_str_dup(pipe_str_of(text, size));
 }
 
 static struct pipe_kafka_property *find(const struct pipe_kafka_options *options, const char *name)
@@ -61,45 +58,18 @@ static void add(struct pipe_kafka_options *options, char *name, char *value, cha
     *property = (struct pipe_kafka_property){name, value, from};
 }
 
-/* A whole small file, without line ends behind it. NULL: errno. */
-static char *read_file(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    char *text = pipe_malloc(VALUE_MAX + 1);
-    size_t size = 0;
-    ssize_t got = 1;
-    while (size < VALUE_MAX && got != 0) {
-        got = read(fd, text + size, VALUE_MAX - size);
-        if (got < 0 && errno != EINTR)
-            break;
-        size += got > 0 ? (size_t)got : 0;
-    }
-    int error = got < 0 ? errno : size == VALUE_MAX ? EFBIG : 0;
-    close(fd);
-    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-        size--;
-    text[size] = '\0';
-    if (error == 0 && strlen(text) == size)
-        return text;
-    free(text);
-    errno = error != 0 ? error : EILSEQ;
-    return NULL;
-}
-
 const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text)
 {
     static char wrong[256];
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
         return "expected KEY=VALUE, KEY being a property of librdkafka";
-    char *value = equals[1] == '@' ? read_file(equals + 2) : copy(equals + 1, strlen(equals + 1));
+    char *value = equals[1] == '@' ? pipe_environment_file(equals + 2) : pipe_text_dup(equals + 1);
     if (value == NULL) {
         snprintf(wrong, sizeof wrong, "the file can't be read: %s", strerror(errno));
         return wrong;
     }
-    add(options, copy(text, (size_t)(equals - text)), value, copy("--kafka", 7));
+    add(options, copy(text, (size_t)(equals - text)), value, pipe_text_dup("--kafka"));
     return NULL;
 }
 
@@ -107,7 +77,7 @@ const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text
 static char *property_name(const char *variable, size_t size)
 {
     if (size == 9 && memcmp(variable, "BOOTSTRAP", 9) == 0)
-        return copy("bootstrap.servers", 17);
+        return pipe_text_dup("bootstrap.servers");
     char *name = copy(variable, size);
     for (size_t i = 0; i < size; i++)
         name[i] = name[i] == '_' ? '.' : (char)tolower((unsigned char)name[i]);
@@ -128,7 +98,7 @@ bool pipe_kafka_environment(struct pipe_kafka_options *options, char *error, siz
             free(name);
             continue;
         }
-        char *value = file ? read_file(equals + 1) : copy(equals + 1, strlen(equals + 1));
+        char *value = file ? pipe_environment_file(equals + 1) : pipe_text_dup(equals + 1);
         char *from = copy(*at, (size_t)(equals - *at));
         if (value == NULL) {
             snprintf(error, error_bytes, "%s names a file that can't be read: %s", from,
@@ -216,7 +186,7 @@ static char *find_instance(const char *dir, char *error, size_t error_bytes)
 {
     char path[4200];
     snprintf(path, sizeof path, "%.4000s/instance", dir);
-    char *name = read_file(path);
+    char *name = pipe_environment_file(path);
     if (name == NULL && errno == ENOENT)
         return make_instance(path, error, error_bytes);
     if (name != NULL && is_name(name))

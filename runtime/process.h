@@ -11,6 +11,9 @@ extern "C" {
  * writing them still fails, for each is opened for the other. */
 void pipe_hold_descriptors(void);
 
+/* User and system time of the process so far, all its threads. */
+double pipe_process_cpu_seconds(void);
+
 /* Before a thread tells why the program ends and ends it: returns to one thread only, so that one
  * line is told. */
 void pipe_end_alone(void);

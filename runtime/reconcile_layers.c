@@ -144,12 +144,6 @@ static char *row_text(const struct reconcile_layer *layer, struct pipe_str key,
     return (char *)text.data;
 }
 
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(pipe_malloc(size), text, size);
-}
-
 bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool missing,
                      int64_t place, struct pipe_str key, struct pipe_str value, const char *where)
 {
@@ -188,7 +182,7 @@ bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool mi
         .layer = (uint32_t)(layer - r->layers),
         .part = index,
         .missing = missing,
-        .where = copy(where),
+        .where = pipe_text_dup(where),
         .text = row_text(layer, key, value),
     };
     return true;

@@ -195,9 +195,7 @@ static void set_text(struct entry *entry, enum pipe_registry_state state, const 
 {
     entry->state = state;
     free(entry->text);
-    entry->text = strdup(text);
-    if (entry->text == NULL)
-        pipe_out_of_memory();
+    entry->text = pipe_text_dup(text);
 }
 
 /* The body of a 200. False: it is none that a registry gives. */

@@ -65,13 +65,10 @@ static const struct pipe_resolved *share_program(struct pipe_engine *engine,
             return known->resolved;
         }
     }
-    char *copy = strdup(text);
-    if (copy == NULL)
-        pipe_out_of_memory();
     schemas->programs =
         pipe_realloc(schemas->programs, (schemas->program_count + 1) * sizeof *schemas->programs);
     schemas->programs[schemas->program_count++] =
-        (struct schema_program){contract, copy, resolved, 1};
+        (struct schema_program){contract, pipe_text_dup(text), resolved, 1};
     return resolved;
 }
 
@@ -226,9 +223,7 @@ static bool decode(struct engine_task *task, struct pipe_reader *reader,
         return true;
     if (!pipe_avro_string(reader, &text))
         return false;
-    verdict->text = strndup(text.data, text.size);
-    if (verdict->text == NULL)
-        pipe_out_of_memory();
+    verdict->text = pipe_str_dup(text);
     if (kind == SCHEMA_UNUSABLE || (contract != NULL && resolve_again(task, verdict)))
         return true;
     free(verdict->text);
@@ -246,11 +241,6 @@ bool schemas_load(struct engine_task *task, struct pipe_str bytes)
         put(task, verdict);
     }
     return true;
-}
-
-bool schemas_apply(struct engine_task *task, struct pipe_str bytes)
-{
-    return schemas_load(task, bytes);
 }
 
 static int by_serial(const void *a, const void *b)
@@ -280,9 +270,7 @@ struct pipe_str schemas_save(const struct engine_task *task)
 static void unusable(struct schema_verdict *verdict, const char *why)
 {
     verdict->kind = SCHEMA_UNUSABLE;
-    verdict->text = strndup(why, REASON_BYTES - 1);
-    if (verdict->text == NULL)
-        pipe_out_of_memory();
+    verdict->text = pipe_str_dup(pipe_str_of(why, strnlen(why, REASON_BYTES - 1)));
 }
 
 /* What the contract makes of a registered schema. */
@@ -312,9 +300,7 @@ static void judge(struct engine_task *task, const char *text, struct schema_verd
         verdict->version = version;
     } else {
         verdict->kind = SCHEMA_RESOLVED;
-        verdict->text = strdup(text);
-        if (verdict->text == NULL)
-            pipe_out_of_memory();
+        verdict->text = pipe_text_dup(text);
         verdict->program = share_program(task->task.engine, contract, text, resolved);
     }
 }

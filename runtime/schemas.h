@@ -50,10 +50,9 @@ bool schemas_waiting(struct engine_task *task);
 /* NULL: there is none. Valid until the next batch. */
 const struct schema_verdict *schemas_find(struct engine_task *task, uint32_t id);
 
-/* From a time record, in replay. False: malformed. */
-bool schemas_apply(struct engine_task *task, struct pipe_str bytes);
 /* For the state: all of them, "" without any; valid until the next call for the task. */
 struct pipe_str schemas_save(const struct engine_task *task);
+/* Adds those of a state, or the one of a time record in replay. False: malformed. */
 bool schemas_load(struct engine_task *task, struct pipe_str bytes);
 void schemas_forget(struct engine_task *task); /* as of nothing; frees */
 

@@ -10,6 +10,11 @@ char *pipe_str_dup(struct pipe_str str)
     return copy;
 }
 
+char *pipe_text_dup(const char *text)
+{
+    return text == NULL ? NULL : pipe_str_dup(pipe_str_of(text, strlen(text)));
+}
+
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out)
 {
     char *copy = pipe_arena_alloc(arena, str.size);

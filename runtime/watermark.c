@@ -59,7 +59,7 @@ bool watermark_apply(struct engine_task *task, const struct time_record *record)
 {
     const struct pipe_engine *engine = task->task.engine;
     watermark_raise(task, record->floor);
-    return record->schema.size == 0 || schemas_apply(task, record->schema) ||
+    return record->schema.size == 0 || schemas_load(task, record->schema) ||
            engine_fail(task->task.engine, PIPE_EXIT_DATA,
                        "the log is damaged: time record %llu of topic %s, partition %d holds no "
                        "verdict on a schema id",
