@@ -174,12 +174,12 @@ bench-operators: $(BUILD)/bench-operators
 bench-spill: all
 	@python3 tests/bench/spill.py --build $(BUILD)
 
-$(BUILD)/kafka-tool: tests/kafka/tool.c
+$(BUILD)/kafka-tool: tests/kafka/tool.c tests/kafka/calls.h
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lrdkafka -ljansson
 
-$(BUILD)/kafka-passthrough: tests/bench/kafka_passthrough.c
+$(BUILD)/kafka-passthrough: tests/bench/kafka_passthrough.c tests/kafka/calls.h
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lrdkafka -lpthread

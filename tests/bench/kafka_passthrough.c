@@ -36,6 +36,8 @@ enum {
     RETRY_MS = 100,
 };
 
+#include "../kafka/calls.h"
+
 struct options {
     const char *bootstrap, *in, *out, *group;
     const char *properties[PROPERTIES_MAX][2];
@@ -55,7 +57,7 @@ static struct options options = {.in = "bench-in",
                                  .warm_seconds = 5,
                                  .size_bytes = 300};
 
-__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
+static void die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -64,18 +66,6 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
     va_end(args);
     fputc('\n', stderr);
     _exit(1);
-}
-
-static void check(const char *what, rd_kafka_error_t *error)
-{
-    if (error)
-        die("%s: %s", what, rd_kafka_error_string(error));
-}
-
-static void check_code(const char *what, rd_kafka_resp_err_t code)
-{
-    if (code)
-        die("%s: %s", what, rd_kafka_err2str(code));
 }
 
 static int64_t now_us(clockid_t clock)
@@ -94,13 +84,6 @@ static double cpu_seconds(void)
 }
 
 // Clients
-
-static void set(rd_kafka_conf_t *conf, const char *key, const char *value)
-{
-    char error[256];
-    if (rd_kafka_conf_set(conf, key, value, error, sizeof(error)) != RD_KAFKA_CONF_OK)
-        die("%s", error);
-}
 
 static rd_kafka_t *client(rd_kafka_type_t type, rd_kafka_conf_t *conf)
 {
@@ -476,22 +459,6 @@ static void *pass_until_stopped(void *argument)
     struct passer *passer = argument;
     pass_on(passer, INT64_MAX);
     return NULL;
-}
-
-// First offset and end of a partition (read_committed: the last stable offset). A leader that has
-// just been elected may not serve yet, so it is asked for TIMEOUT_MS.
-static void query_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
-                          int64_t *high)
-{
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-    for (int waited_ms = 0; waited_ms < TIMEOUT_MS; waited_ms += RETRY_MS) {
-        code = rd_kafka_query_watermark_offsets(rk, topic, partition, low, high, TIMEOUT_MS);
-        if (code != RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION &&
-            code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
-            break;
-        usleep(RETRY_MS * 1000);
-    }
-    check_code("offsets", code);
 }
 
 // A consumer of the output that starts at its end.

@@ -80,18 +80,25 @@ def each_damage(lab, part):
             lab.done(cwd)
 
 
+def is_told(lab, cwd, what, *words):
+    """Whether a run stops at the damage; then with one line that has these words."""
+    ended = lab.run(cwd)
+    if ended.status not in (0, 1, 3) or "Sanitizer" in ended.err:
+        raise Failure(f"{what}: exit {ended.status}\n{ended.err}")
+    if ended.status == 0:
+        return False
+    try:
+        ended.one_line(*words)
+    except Failure as failure:
+        raise Failure(f"{what}: {failure}") from None
+    return True
+
+
 def damaged_state_is_told_or_made_again(lab):
     told = 0
     for cwd, what in each_damage(lab, "state"):
-        ended = lab.run(cwd)
-        if ended.status not in (0, 1, 3) or "Sanitizer" in ended.err:
-            raise Failure(f"{what}: exit {ended.status}\n{ended.err}")
-        if ended.status != 0:
+        if is_told(lab, cwd, what, "state", "delete"):
             told += 1
-            try:
-                ended.one_line("state", "delete")
-            except Failure as failure:
-                raise Failure(f"{what}: {failure}") from None
             shutil.rmtree(cwd / "run/state")
         lab.expect_whole(cwd, what)
     if told == 0:
@@ -102,15 +109,8 @@ def damaged_log_is_told(lab):
     """At opening, or at the latest by who reads it: never is a wrong row taken for right."""
     told = 0
     for cwd, what in each_damage(lab, "log"):
-        ended = lab.run(cwd)
-        if ended.status not in (0, 1, 3) or "Sanitizer" in ended.err:
-            raise Failure(f"{what}: exit {ended.status}\n{ended.err}")
-        if ended.status != 0:
+        if is_told(lab, cwd, what, "log"):
             told += 1
-            try:
-                ended.one_line("log")
-            except Failure as failure:
-                raise Failure(f"{what}: {failure}") from None
             continue
         verdict = lab.reconcile(cwd)
         if verdict.status == 0 and verdict.out.endswith("exact true\n"):

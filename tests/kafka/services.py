@@ -98,7 +98,21 @@ def make_certificates(directory):
     )
 
 
-class Cluster:
+class Service:
+    """What a with-block starts, it stops: also when starting fails half-way."""
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Cluster(Service):
     """1 or 3 brokers, each also a controller. Node ids are 1, 2, 3.
 
     build       build directory; jars are cached in BUILD/kafka
@@ -391,18 +405,8 @@ class Cluster:
         if self.owned:
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    def __enter__(self):
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
 
-    def __exit__(self, *_):
-        self.stop()
-
-
-class Registry:
+class Registry(Service):
     """Apicurio Registry with Confluent's REST interface at `url`; its data is in `directory`."""
 
     def __init__(self, build=ROOT / "build", directory=None, tied=True):
@@ -489,16 +493,6 @@ class Registry:
             self.child.kill()
         if self.owned:
             shutil.rmtree(self.directory, ignore_errors=True)
-
-    def __enter__(self):
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __exit__(self, *_):
-        self.stop()
 
 
 # The command --------------------------------------------------------------------------------------

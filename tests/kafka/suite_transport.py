@@ -266,6 +266,14 @@ def test_record_too_large(env):
 
 # Requests that get lost -----------------------------------------------------------------------
 
+OF_A_TRANSACTION = (
+    "AddPartitionsToTxn",
+    "Produce",
+    "AddOffsetsToTxn",
+    "TxnOffsetCommit",
+    "EndTxn",
+)
+
 
 def test_lost_answers(env):
     """Whatever answer of a transaction is lost, it is committed once, and its producer, of which a
@@ -275,13 +283,7 @@ def test_lost_answers(env):
     with Driver(env, proxied=True, **{"socket.timeout.ms": 1000}) as driver:
         driver.member(source, target)
         number = 0
-        for api in (
-            "AddPartitionsToTxn",
-            "Produce",
-            "AddOffsetsToTxn",
-            "TxnOffsetCommit",
-            "EndTxn",
-        ):
+        for api in OF_A_TRANSACTION:
             for action in ("swallow", "cut"):
                 number += 1
                 opened = proxy.count("InitProducerId")
@@ -307,13 +309,7 @@ def test_lost_requests(env):
     with Driver(env, proxied=True, **{"socket.timeout.ms": 1000}) as driver:
         driver.member(source, target)
         number = 0
-        for api in (
-            "AddPartitionsToTxn",
-            "Produce",
-            "AddOffsetsToTxn",
-            "TxnOffsetCommit",
-            "EndTxn",
-        ):
+        for api in OF_A_TRANSACTION:
             number += 1
             rule = proxy.fault("swallow", api, when="request")
             outcome = commit_one(driver, source, target, number)

@@ -29,6 +29,8 @@
 
 enum { TIMEOUT_MS = 60000, PARTITIONS_MAX = 1024, RETRY_MS = 100 };
 
+#include "calls.h"
+
 struct options {
     const char *topic, *group, *transactional_id, *end;
     int32_t partition; // RD_KAFKA_PARTITION_UA: all
@@ -46,7 +48,7 @@ static void on_signal(int number)
     stopped = 1;
 }
 
-__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
+static void die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -55,13 +57,6 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
     va_end(args);
     fputc('\n', stderr);
     exit(1);
-}
-
-static void set(rd_kafka_conf_t *conf, const char *key, const char *value)
-{
-    char error[256];
-    if (rd_kafka_conf_set(conf, key, value, error, sizeof(error)) != RD_KAFKA_CONF_OK)
-        die("%s", error);
 }
 
 // The defaults, which -X overrides.
@@ -96,19 +91,6 @@ static rd_kafka_t *client(rd_kafka_type_t type, struct options *options)
     if (!rk)
         die("%s", error);
     return rk;
-}
-
-// Ends if a call of librdkafka failed; `what` names it.
-static void check(const char *what, rd_kafka_error_t *error)
-{
-    if (error)
-        die("%s: %s", what, rd_kafka_error_string(error));
-}
-
-static void check_code(const char *what, rd_kafka_resp_err_t code)
-{
-    if (code)
-        die("%s: %s", what, rd_kafka_err2str(code));
 }
 
 // base64
@@ -325,22 +307,6 @@ static int32_t partition_count(rd_kafka_t *rk, const char *topic)
     if (count > PARTITIONS_MAX)
         die("%s has %" PRId32 " partitions, at most %d", topic, count, PARTITIONS_MAX);
     return count;
-}
-
-// First offset and end of a partition (read_committed: the last stable offset). A leader that has
-// just been elected may not serve yet, so it is asked for TIMEOUT_MS.
-static void query_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
-                          int64_t *high)
-{
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-    for (int waited_ms = 0; waited_ms < TIMEOUT_MS; waited_ms += RETRY_MS) {
-        code = rd_kafka_query_watermark_offsets(rk, topic, partition, low, high, TIMEOUT_MS);
-        if (code != RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION &&
-            code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
-            break;
-        usleep(RETRY_MS * 1000);
-    }
-    check_code("offsets", code);
 }
 
 // Assigns the wanted partitions. ends[p]: the offset at which p is done, -1 if not read.

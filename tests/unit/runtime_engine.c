@@ -16,27 +16,11 @@
 #include <cmocka.h>
 
 #include "runtime_toy_plan.h"
+#include "scratch_dir.h"
 
 /* ---- Runs ---- */
 
 #define RECORDS 6000
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/pipe-engine-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
 
 static uint64_t random_at(uint64_t n)
 {

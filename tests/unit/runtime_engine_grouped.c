@@ -14,12 +14,11 @@
 
 #include "runtime_toy_plan.h"
 #include "runtime_member_log.h"
+#include "scratch_dir.h"
 
 #define LINES 400
 
 /* ---- Processes ---- */
-
-static char dir[64];
 
 struct process {
     struct pipe_engine *engine;
@@ -215,21 +214,19 @@ static void empty_cluster(void)
     memset(&cluster, 0, sizeof cluster);
 }
 
-static int make_dir(void **state)
+static int remove_all(void **state)
 {
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/pipe-grouped-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
     empty_cluster();
     sources[0].idle = PIPE_SECONDS(3600);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    return remove_dir(state);
+}
+
+/* Of process a, which is not running. */
+static void remove_state(void)
+{
+    char command[160];
+    snprintf(command, sizeof command, "rm -rf %s/a/state", dir);
+    assert_int_equal(system(command), 0);
 }
 
 static int expect_rows(void **state)
@@ -244,7 +241,7 @@ static int expect_rows(void **state)
     finish(&alone);
     stop(&alone);
     expected = committed_rows();
-    return remove_dir(state);
+    return remove_all(state);
 }
 
 static int forget_rows(void **state)
@@ -396,7 +393,6 @@ static void test_fenced(void **state)
 static void test_restarts(void **state)
 {
     struct process a = {0};
-    char command[160];
     (void)state;
     for (unsigned run = 0; run < 4; run++) {
         give(run * LINES / 4, (run + 1) * LINES / 4);
@@ -409,9 +405,8 @@ static void test_restarts(void **state)
         if (run == 1)
             assert_true(engine_save_state(a.engine) || a.engine->failed);
         crash(&a);
-        snprintf(command, sizeof command, "rm -rf %s/a/state", dir);
         if (run == 2)
-            assert_int_equal(system(command), 0);
+            remove_state();
     }
     expect_exact();
 }
@@ -420,15 +415,13 @@ static void test_restarts(void **state)
 static void test_polls(void **state)
 {
     struct process a = {0};
-    char command[160];
     (void)state;
     give(0, LINES);
     start(&a, "a");
     tell(&a, PIPE_LOG_ASSIGNED, ALL);
     finish(&a);
     crash(&a);
-    snprintf(command, sizeof command, "rm -rf %s/a/state", dir);
-    assert_int_equal(system(command), 0);
+    remove_state();
     start(&a, "a");
     a.member->read_us = 400000;
     tell(&a, PIPE_LOG_ASSIGNED, ALL);
@@ -443,15 +436,13 @@ static void test_polls(void **state)
 static void test_revoked_while_replaying(void **state)
 {
     struct process a = {0};
-    char command[160];
     (void)state;
     give(0, LINES);
     start(&a, "a");
     tell(&a, PIPE_LOG_ASSIGNED, ALL);
     finish(&a);
     crash(&a);
-    snprintf(command, sizeof command, "rm -rf %s/a/state", dir);
-    assert_int_equal(system(command), 0);
+    remove_state();
     start(&a, "a");
     a.member->read_us = 200000;
     tell(&a, PIPE_LOG_ASSIGNED, ALL);
@@ -591,7 +582,6 @@ static void test_refusals(void **state)
 static void test_idle(void **state)
 {
     struct process a = {0}, b = {0};
-    char command[160];
     (void)state;
     sources[0].idle = PIPE_MS(300);
     give(0, LINES / 2);
@@ -628,8 +618,7 @@ static void test_idle(void **state)
     a.engine->stop = true;
     finish(&a);
     stop(&a);
-    snprintf(command, sizeof command, "rm -rf %s/a/state", dir);
-    assert_int_equal(system(command), 0);
+    remove_state();
     /* The last time record becomes visible late: recovery waits for it. */
     struct kept_part *times = &cluster.parts[find_topic("pipec.toy.lines.time")][0];
     for (int64_t o = times->count - 2; o < times->count; o++)
@@ -645,7 +634,7 @@ static void test_idle(void **state)
     stop(&a);
     /* It never comes: refused, not waited for without end. */
     times->records[times->count - 2].visible_us = INT64_MAX;
-    assert_int_equal(system(command), 0);
+    remove_state();
     start(&a, "a");
     tell(&a, PIPE_LOG_ASSIGNED, 1);
     assert_non_null(strstr(fails(&a, PIPE_EXIT_DATA), "has no time record"));
@@ -657,19 +646,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alone),
-        cmocka_unit_test_setup_teardown(test_held, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_moves, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_lost, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_aborted, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_fenced, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_restarts, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_polls, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_revoked_while_replaying, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_gap, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_gap_while_running, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_other_group, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_refusals, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_idle, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_held, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_moves, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_lost, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_aborted, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_fenced, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_restarts, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_polls, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_revoked_while_replaying, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_gap, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_gap_while_running, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_other_group, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_refusals, make_dir, remove_all),
+        cmocka_unit_test_setup_teardown(test_idle, make_dir, remove_all),
     };
     return cmocka_run_group_tests(tests, expect_rows, forget_rows);
 }

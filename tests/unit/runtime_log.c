@@ -16,23 +16,7 @@
 
 #include "../../runtime/log.h"
 #include "../../runtime/log_options.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/pipe-log-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
+#include "scratch_dir.h"
 
 static struct pipe_log *open_log(void)
 {

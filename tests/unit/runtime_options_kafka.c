@@ -12,23 +12,7 @@
 #include <cmocka.h>
 
 #include "runtime_toy_plan.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/pipe-options-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
+#include "scratch_dir.h"
 
 static const char *write_file(const char *name, const char *text)
 {

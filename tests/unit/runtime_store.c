@@ -8,23 +8,7 @@
 #include <rocksdb/c.h>
 
 #include "../../runtime/engine.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/pipe-store-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
+#include "scratch_dir.h"
 
 /* An operator that is a list of texts: "+k=v" puts, "-k" removes, "~a,b" removes a range. */
 struct toy {
