@@ -78,6 +78,13 @@ static void lines_give(struct lines *lines, uint32_t index, size_t size, const c
     lines->input.position.offset++;
 }
 
+/* What has been read of the file may be the first bytes of a byte-order mark. */
+static bool lines_begin_bom(const struct lines *lines)
+{
+    return lines->base == 0 && lines->given == 0 && !lines->ended && lines->buf.size < 3 &&
+           memcmp(lines->buf.data, "\xEF\xBB\xBF", lines->buf.size) == 0;
+}
+
 /* Drops the rest of a line that was too long; false: its end has not been read yet. */
 static bool lines_skip(struct lines *lines)
 {
@@ -99,7 +106,7 @@ static bool lines_cut(struct lines *lines, uint32_t index, bool *any_fault)
     if (lines->skipping && (!lines_skip(lines) || lines->skipping))
         return false;
     size_t left = lines->buf.size - lines->given;
-    if (left == 0)
+    if (left == 0 || lines_begin_bom(lines))
         return false;
     const uint8_t *from = lines->buf.data + lines->given;
     const uint8_t *end = memchr(from, '\n', left);
