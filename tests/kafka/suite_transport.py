@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import newer_client
 from client import Record
 
 CLUSTER = {"nodes": 1, "proxied": True, "secure": True}
@@ -32,6 +33,7 @@ class Driver:
         timeout_ms=10000,
         plan=PLAN,
         group=None,
+        library=None,
         **properties,
     ):
         cluster = env.cluster
@@ -42,7 +44,9 @@ class Driver:
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
-            env=dict(os.environ, PLAN_HASH=plan),
+            env=dict(
+                os.environ, PLAN_HASH=plan, **({"LD_LIBRARY_PATH": library} if library else {})
+            ),
         )
         bootstrap = cluster.proxied_bootstrap if proxied else cluster.bootstrap
         given = {"bootstrap.servers": bootstrap, **properties}
@@ -552,6 +556,22 @@ def test_tls_and_sasl(env):
         driver.member(source, target)
         assert commit_one(driver, source, target, 1) == "committed"
     check_values(env, target, [b"value1"])
+
+
+def test_scram(env):
+    """By a librdkafka that can do it with these brokers, whichever the programs were built with."""
+    library = str(newer_client.directory(env.build))
+    source, target = topics(env)
+    scram = env.cluster.security(mechanism="SCRAM-SHA-512")
+    login = {"bootstrap.servers": env.cluster.secure_bootstrap, **scram}
+    with Driver(env, library=library, **escaped(login)) as driver:
+        driver.member(source, target)
+        assert commit_one(driver, source, target, 1) == "committed"
+    check_values(env, target, [b"value1"])
+    login["sasl.password"] = "open-sesame-417"
+    with Driver(env, "two", library=library, **escaped(login)) as driver:
+        driver.failure(f"topic {env.name} 1", "refuse", "password")
+        assert "open-sesame-417" not in (env.scratch / "two.log").read_text()
 
 
 def test_wrong_password(env):
