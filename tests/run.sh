@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 export PIPEC_HOME=$PWD
 logs=build/test-logs
 mkdir -p "$logs"
+results=$logs/results # of suites that ran beside others
 passed=0
 failed=0
 skipped=0
@@ -73,6 +74,31 @@ unit() {
     [ "$bad" -eq 0 ]
 }
 
+# beside LANE LANE: two functions that run suites, one after the other in each, at the same time;
+# for suites that keep one processor busy.
+beside() {
+    local lane pids=() name ok bad out blamed
+    : >"$results"
+    for lane in "$@"; do
+        (
+            passed=0 failed=0 skipped=0
+            "$lane"
+            for name in "${!broken[@]}"; do
+                echo "0 0 0 $name ${broken[$name]}"
+            done >>"$results"
+            echo "$passed $failed $skipped" >>"$results"
+        ) &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    while read -r ok bad out name blamed; do
+        passed=$((passed + ok))
+        failed=$((failed + bad))
+        skipped=$((skipped + out))
+        [ -n "$name" ] && broken[$name]=$blamed
+    done <"$results"
+}
+
 build() {
     make --no-print-directory -j2 all
 }
@@ -106,38 +132,52 @@ asan_build() {
     make --no-print-directory -j2 SANITIZE=1 all programs
 }
 
+lane_of_faults() {
+    suite fault programs tests/fault/run.py
+    suite kafka build python3 tests/kafka/run.py --suite services
+}
+
+lane_of_pipelines() {
+    suite pipelines programs tests/pipelines/run.py
+    suite registry programs tests/registry/run.py
+    suite resolve build tests/registry/resolve.py
+    suite reconcile programs tests/reconcile/run.py
+    suite metrics programs tests/metrics/run.py
+    suite bad_input programs python3 tests/bad_input/run.py
+}
+
+asan_lane_of_units() {
+    suite asan_unit asan_build unit build/asan SANITIZE=1
+    suite asan_registry asan_build tests/registry/run.py --build build/asan
+    suite asan_test asan_build tests/pipec_test/run.py --build build/asan
+}
+
+asan_lane_of_pipelines() {
+    suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
+    suite asan_recon asan_build tests/reconcile/run.py --build build/asan
+    suite asan_input asan_build env BAD_INPUT_NO_LIMIT=1 \
+        python3 tests/bad_input/run.py --build build/asan
+}
+
 suite build - build
+suite tidy - tests/tidy.sh
 suite unit build unit build
 suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
-suite pipelines programs tests/pipelines/run.py
-suite registry programs tests/registry/run.py
-suite resolve build tests/registry/resolve.py
-suite reconcile programs tests/reconcile/run.py
-suite metrics programs tests/metrics/run.py
+beside lane_of_faults lane_of_pipelines
 suite pipec_test build tests/pipec_test/run.py
-suite bad_input programs python3 tests/bad_input/run.py
-suite fault programs tests/fault/run.py
 suite nth programs tests/nth/run.py
 suite model build tests/model/run.py --cases 300
 suite sim build sim
 suite mutants sim tests/mutants/run.py
-suite kafka build python3 tests/kafka/run.py --suite services
 suite docs build python3 tests/docs_examples.py
-suite tidy - tests/tidy.sh
 suite clang - clang
 [ "${CI-}" = true ] && fuzz_seconds=30 || fuzz_seconds=5
 suite fuzz build env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 suite asan_build - asan_build
-suite asan_unit asan_build unit build/asan SANITIZE=1
 suite asan_golden asan_build tests/golden/run.py --build build/asan
-suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
-suite asan_registry asan_build tests/registry/run.py --build build/asan
-suite asan_recon asan_build tests/reconcile/run.py --build build/asan
-suite asan_test asan_build tests/pipec_test/run.py --build build/asan
-suite asan_input asan_build env BAD_INPUT_NO_LIMIT=1 \
-    python3 tests/bad_input/run.py --build build/asan
+beside asan_lane_of_units asan_lane_of_pipelines
 
 if [ "$skipped" -gt 0 ]; then
     echo "$passed passed, $failed failed, $skipped skipped"
