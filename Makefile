@@ -51,14 +51,14 @@ say := @printf '  %-5s%s\n'
 endif
 
 .PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
-    deps-kafka test-kafka chaos contract-check bench-kafka bench-spill nth soak-run
+    deps-kafka test-kafka chaos contract-check bench-kafka bench-reconcile bench-spill nth soak-run
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test test-kafka chaos contract-check unit bench bench-operators bench-spill bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
+	@echo 'Targets: demo test test-kafka chaos contract-check unit bench bench-operators bench-spill bench-reconcile bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -173,6 +173,10 @@ bench-operators: $(BUILD)/bench-operators
 # 50 M ids in 512 MiB: a quarter of an hour.
 bench-spill: all
 	@python3 tests/bench/spill.py --build $(BUILD)
+
+# 100 M events: 25 GB of disk, half an hour of one processor.
+bench-reconcile: all
+	@python3 tests/bench/reconcile.py --build $(BUILD)
 
 $(BUILD)/kafka-tool: tests/kafka/tool.c tests/kafka/calls.h
 	@mkdir -p $(@D)
