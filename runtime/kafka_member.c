@@ -8,6 +8,7 @@
  * kept and sent with every commit until the next assignment, never a fresher one: the broker
  * compares the generation with its own, not who owns the partition.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "engine.h"
@@ -61,13 +62,17 @@ static void close_member(struct kafka_log *log)
 
 bool kafka_member_open(struct kafka_log *log, char *error, size_t error_bytes)
 {
+    /* A commit that has no answer takes twice the transaction's timeout, in which nothing polls. */
+    int64_t commit_ms = 3 * log->common->transaction_timeout_ms;
+    char poll_ms[24];
+    snprintf(poll_ms, sizeof poll_ms, "%" PRId64, commit_ms > 60000 ? commit_ms : 60000);
     const struct kafka_setting settings[] = {
         {"group.id", log->common->group},
         {"group.instance.id", log->common->instance},
         {"partition.assignment.strategy", "range"},
         {"session.timeout.ms", "6000"},
         {"heartbeat.interval.ms", "500"},
-        {"max.poll.interval.ms", "60000"},
+        {"max.poll.interval.ms", poll_ms},
         {"enable.auto.commit", "false"},
         {"enable.auto.offset.store", "false"},
         {"auto.offset.reset", "error"},

@@ -149,10 +149,16 @@ static enum kafka_result judge(struct kafka_producer *producer, rd_kafka_error_t
     return result;
 }
 
-static int left_ms(const struct kafka_producer *producer)
+static int64_t all_left_ms(const struct kafka_producer *producer)
 {
     int64_t left = (producer->deadline_us - engine_monotonic_us()) / 1000;
-    return left > KAFKA_CALL_MS ? KAFKA_CALL_MS : left > 0 ? (int)left : 0;
+    return left > 0 ? left : 0;
+}
+
+static int left_ms(const struct kafka_producer *producer)
+{
+    int64_t left = all_left_ms(producer);
+    return left > KAFKA_CALL_MS ? KAFKA_CALL_MS : (int)left;
 }
 
 /* One kind of call until it succeeds, fails for good, or the deadline passes. */
@@ -182,10 +188,13 @@ static rd_kafka_error_t *call_init(struct kafka_producer *producer, int ms)
     return rd_kafka_init_transactions(producer->client, ms);
 }
 
+/* Two requests, one after the other, and a call that is made again makes both: one that has less
+ * time than they need would never come to an end. */
 static rd_kafka_error_t *call_offsets(struct kafka_producer *producer, int ms)
 {
+    (void)ms;
     return rd_kafka_send_offsets_to_transaction(producer->client, producer->offsets,
-                                                producer->fence, ms);
+                                                producer->fence, (int)all_left_ms(producer));
 }
 
 static rd_kafka_error_t *call_commit(struct kafka_producer *producer, int ms)

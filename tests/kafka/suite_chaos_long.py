@@ -84,6 +84,7 @@ def test_rebalance_in_transaction(env):
 def test_everything_late(env):
     """Every request and every answer is two seconds on its way; timeouts are set for that."""
     slow = dict(transaction_timeout_ms=60000, socket_timeout_ms=20000, session_timeout_ms=30000)
+    slow.update(socket_connection_setup_timeout_ms=20000)
     proxy = env.cluster.proxy
     with Pipeline(env, new_seed(), count=2500) as run:
         feeder = run.feeding(rate=200)
