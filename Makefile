@@ -28,7 +28,7 @@ TEST_CFLAGS := $(CFLAGS) -Wno-missing-prototypes -Wno-unknown-warning-option -Wn
 CXXFLAGS := -std=gnu++17 $(MODE) -Wall -Wextra -Werror $(HARDEN)
 LDFLAGS := -pie -Wl,-z,relro,-z,now $(LDMODE)
 COMPILER_LIBS := -ljansson -lre2 -lutf8proc -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -llz4 -lz -lm -lstdc++ -lpthread
 
 COMPILER_SOURCES := $(wildcard compiler/*.c)
 COMPILER_OBJECTS := $(COMPILER_SOURCES:compiler/%.c=$(BUILD)/compiler/%.o) \
@@ -51,14 +51,15 @@ say := @printf '  %-5s%s\n'
 endif
 
 .PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
-    deps-kafka test-kafka chaos contract-check bench-kafka bench-reconcile bench-spill nth soak-run
+    deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-native bench-reconcile bench-spill nth soak-run \
+    deps-stack up demo-stack scale down stack-test
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test test-kafka chaos contract-check unit bench bench-operators bench-spill bench-reconcile bench-kafka docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
+	@echo 'Targets: demo test test-kafka test-clickhouse chaos contract-check up demo-stack scale down stack-test unit bench bench-operators bench-spill bench-reconcile bench-kafka bench-native docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -194,21 +195,66 @@ $(BUILD)/transport-driver: tests/kafka/transport_driver.c $(BUILD)/libpipe.a
 	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
 
 # On real brokers, from Maven jars; KAFKA_SUITES='--suite NAME …' are other than the short ones.
-KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics --suite reconcile --suite chaos
-test-kafka: deps-kafka
+KAFKA_SUITES := --suite services --suite brokers --suite transport --suite topics --suite reconcile --suite checkpoints --suite chaos --suite follow
+test-kafka: deps-kafka deps-clickhouse
 	@tests/kafka/run.py --require --build $(BUILD) $(KAFKA_SUITES)
 
 # A compiled pipeline through every fault, on one broker and on three; each test ends exact.
 # CHAOS_SEED=N makes a run again.
-chaos: deps-kafka
-	@tests/kafka/run.py --require --build $(BUILD) --suite chaos --suite chaos_long --suite chaos_idle --suite chaos_brokers
+chaos: deps-kafka deps-clickhouse
+	@tests/kafka/run.py --require --build $(BUILD) --suite chaos --suite chaos_long --suite chaos_idle --suite chaos_brokers --suite follow
 
 # The contracts against a live registry: the versions are accepted, breaking changes are not.
+# STACK=1: against that of `make up`.
+ifdef STACK
+contract-check:
+	@docker/stack.sh contract-check
+else
 contract-check: deps-kafka
 	@tests/kafka/run.py --require --build $(BUILD) --suite registry_contracts
+endif
+
+# The whole stack, by docker compose: docker/stack.sh says what can be set.
+up:
+	@docker/stack.sh up
+
+demo-stack: up
+	@docker/stack.sh demo
+
+scale:
+	@docker/stack.sh scale $(N)
+
+down:
+	@docker/stack.sh down
+
+# What make stack-test needs besides; a Docker daemon only if there is none.
+deps-stack: deps-kafka
+	@docker/install-packages.sh packages-stack.txt
+	@command -v dockerd >/dev/null || RUNLEVEL=1 docker/install-packages.sh packages-docker.txt
+
+# The compose file from up to down, on a Docker daemon of its own, with stand-ins for pulled images.
+stack-test: deps-stack
+	@tests/stack/run.py --require --build $(BUILD)
+
+# What a row costs as Native and as RowBinary, on both sides.
+bench-native: deps-clickhouse $(BUILD)/clickstream
+	@tests/bench/native.py --build $(BUILD)
 
 bench-kafka: deps-kafka $(BUILD)/kafka-passthrough
 	@tests/bench/kafka.py --build $(BUILD)
+
+$(BUILD)/clickhouse-driver: tests/clickhouse/client_driver.c $(BUILD)/libpipe.a
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
+
+# What the tests on the real ClickHouse engine need besides: a Python environment with chdb.
+deps-clickhouse: deps
+	@tests/clickhouse/install.sh $(BUILD)/clickhouse/venv
+
+# On the engine of ClickHouse 26.9; CLICKHOUSE_SUITES='--suite NAME …' are some of them.
+test-clickhouse: deps-clickhouse
+	@tests/clickhouse/run.py --require --build $(BUILD) $(CLICKHOUSE_SUITES)
 
 # Every parser of untrusted bytes, a minute each; SECONDS_EACH changes that.
 fuzz: all

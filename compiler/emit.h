@@ -383,6 +383,8 @@ void emit_tables(struct emitter *e);
 /* A written constant as JSON of its type (emit_traffic.c). */
 void constant_json(struct text *out, const struct constant *constant, const struct type *type);
 uint32_t emit_traffics(struct emitter *e);                     /* emit_traffic.c; their number */
+/* The description of a ClickHouse sink's table; its name. emit_clickhouse.c */
+const char *emit_clickhouse_table(struct emitter *e, const struct sink *sink);
 bool emit_artifacts(struct emitter *e, const char *directory); /* emit_artifacts.c */
 bool write_file(const char *directory, const char *name, const struct text *text);
 bool make_directory(const char *path);

@@ -1,460 +1,355 @@
 /*
- * emit_clickhouse.c: clickhouse.sql. Tables of rows carry their position, so that an insert sent
- * twice adds nothing (semantics.md §6); what keeps only the last revision or version needs no
- * position. Runs as often as one likes.
+ * emit_clickhouse.c: the tables of ClickHouse, as clickhouse.sql and in the plan. Tables of rows
+ * carry their position, so that an insert sent twice adds nothing (semantics.md §6); what keeps
+ * only the last revision or version needs no position. The statements run as often as one likes.
  */
-#include "emit_artifacts.h"
+#include "emit_clickhouse.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Inserts a second, times minutes a sender may be cut off: what the server must remember of tokens.
- */
-#define DEDUPLICATION_WINDOW 10000
+#include "emit.h"
+#include "emit_artifacts.h"
 
-static void add_identifier(struct text *out, const char *name)
+const char *text_keep(struct program *program, struct text *text)
 {
-    bool plain = isalpha((unsigned char)name[0]) || name[0] == '_';
-    for (const char *c = name; *c != '\0'; c++)
-        plain = plain && (isalnum((unsigned char)*c) || *c == '_');
-    if (plain) {
-        text_puts(out, name);
-        return;
-    }
-    text_puts(out, "`");
-    for (const char *c = name; *c != '\0'; c++)
-        text_printf(out, *c == '`' || *c == '\\' ? "\\%c" : "%c", *c);
-    text_puts(out, "`");
+    const char *kept = arena_strndup(program->arena, text->size > 0 ? text->data : "", text->size);
+    text_free(text);
+    return kept;
 }
 
-/* db.table, each part quoted where it must be. */
-static void add_table(struct text *out, const char *target, const char *suffix)
+/* ---- What a sink wants ---- */
+
+static void set_keeping(struct program *program, struct clickhouse_table *table,
+                        const struct sink *sink)
+{
+    const struct record_type *row = sink->from->row;
+    struct text engine = {0};
+    table->keeping = "ALL";
+    table->engine = "MergeTree";
+    table->has_deleted = sink->delete_when != NULL;
+    if (sink->upsert_count > 0) {
+        table->keeping = "LAST_VERSION";
+        text_puts(&engine, "ReplacingMergeTree(");
+        clickhouse_identifier(&engine, row->fields[sink->version_column].name);
+        text_puts(&engine, table->has_deleted ? ", _pipe_deleted)" : ")");
+        table->engine = text_keep(program, &engine);
+    } else if (sink->from->sends_corrections && !sink->append_revisions) {
+        table->keeping = "LAST_REVISION";
+        table->engine = "ReplacingMergeTree(revision)";
+    }
+}
+
+static void add_column(struct program *program, struct clickhouse_table *table, const char *name,
+                       const char *type)
+{
+    struct clickhouse_column column = {name, type};
+    vec_push(program->arena, &table->columns, column);
+}
+
+static void set_columns(struct program *program, struct clickhouse_table *table,
+                        const struct sink *sink)
+{
+    const struct record_type *row = sink->from->row;
+    for (size_t i = 0; i < row->field_count; i++) {
+        struct text type = {0};
+        clickhouse_type(&type, row->fields[i].type, row->fields[i].nullable);
+        add_column(program, table, row->fields[i].name, text_keep(program, &type));
+    }
+    if (table->has_deleted)
+        add_column(program, table, "_pipe_deleted", "UInt8");
+    add_column(program, table, "_pipe_partition", "Int32");
+    add_column(program, table, "_pipe_offset", "Int64");
+}
+
+static void set_order(struct program *program, struct clickhouse_table *table,
+                      const struct sink *sink)
+{
+    const struct record_type *row = sink->from->row;
+    bool upsert = sink->upsert_count > 0;
+    const uint32_t *columns = upsert ? sink->upsert_columns : sink->order_columns;
+    size_t count = upsert ? sink->upsert_count : sink->order_count;
+    struct text order = {0}, partition = {0};
+    if (count == 0)
+        text_puts(&order, "_pipe_partition, _pipe_offset");
+    for (size_t i = 0; i < count; i++) {
+        text_puts(&order, i > 0 ? ", " : "");
+        clickhouse_identifier(&order, row->fields[columns[i]].name);
+        table->nullable_key = table->nullable_key || row->fields[columns[i]].nullable;
+    }
+    table->order_by = text_keep(program, &order);
+    size_t transforms = sink->partition_by != NULL ? sink->partition_by->count : 0;
+    for (size_t i = 0; i < transforms; i++) {
+        text_puts(&partition, i > 0 ? ", " : "");
+        clickhouse_transform(&partition, &sink->partition_by->items[i], row);
+    }
+    if (transforms > 0)
+        table->partition_by = text_keep(program, &partition);
+}
+
+static void set_view(struct program *program, struct clickhouse_table *table,
+                     const struct sink *sink)
+{
+    const struct record_type *row = sink->from->row;
+    struct text out = {0};
+    table->view = arena_printf(program->arena, "%s_last", sink->target);
+    text_puts(&out, "SELECT\n");
+    for (size_t i = 0; i < row->field_count; i++) {
+        text_puts(&out, "    ");
+        clickhouse_identifier(&out, row->fields[i].name);
+        text_puts(&out, i + 1 < row->field_count ? ",\n" : "\n");
+    }
+    text_puts(&out, "FROM ");
+    clickhouse_table_name(&out, sink->target);
+    text_puts(&out, table->has_deleted ? " FINAL\nWHERE _pipe_deleted = 0" : " FINAL");
+    table->view_select = text_keep(program, &out);
+}
+
+/* ---- Statements ---- */
+
+static void add_object(struct program *program, struct clickhouse_table *table, const char *kind,
+                       const char *name, const char *note, struct text *sql)
+{
+    struct clickhouse_object object = {kind, name, note, text_keep(program, sql)};
+    vec_push(program->arena, &table->objects, object);
+}
+
+static void add_database(struct program *program, struct clickhouse_table *table,
+                         const char *target)
 {
     const char *dot = strchr(target, '.');
-    struct text part = {0};
-    if (dot != NULL) {
-        text_add(&part, target, (size_t)(dot - target));
-        add_identifier(out, part.data);
-        text_puts(out, ".");
-        target = dot + 1;
-        text_free(&part);
-    }
-    text_printf(&part, "%s%s", target, suffix);
-    add_identifier(out, part.data);
-    text_free(&part);
-}
-
-static void add_type(struct text *out, const struct type *type, bool nullable);
-
-static void add_nested(struct text *out, const struct type *type, bool nullable)
-{
-    if (type->kind == TYPE_RECORD) { /* a tuple can't be null: all in it is */
-        text_puts(out, "Tuple(");
-        for (size_t i = 0; i < type->record->field_count; i++) {
-            const struct field *field = &type->record->fields[i];
-            text_puts(out, i > 0 ? ", " : "");
-            add_identifier(out, field->name);
-            text_puts(out, " ");
-            add_type(out, field->type, field->nullable || nullable);
-        }
-    } else {
-        text_puts(out, type->kind == TYPE_ARRAY ? "Array(" : "Map(String, ");
-        add_type(out, type->element, type->element_nullable);
-    }
-    text_puts(out, ")");
-}
-
-static void add_plain(struct text *out, const struct type *type)
-{
-    static const char *const names[] = {
-        [TYPE_BOOL] = "Bool",
-        [TYPE_INT32] = "Int32",
-        [TYPE_INT64] = "Int64",
-        [TYPE_FLOAT32] = "Float32",
-        [TYPE_FLOAT64] = "Float64",
-        [TYPE_STRING] = "String",
-        [TYPE_BYTES] = "String",
-        [TYPE_UUID] = "UUID",
-        [TYPE_ENUM] = "String",
-        [TYPE_DATE] = "Date32",
-        [TYPE_DURATION] = "Int64",
-        [TYPE_TIMESTAMP_MS] = "DateTime64(3, 'UTC')",
-        [TYPE_TIMESTAMP_US] = "DateTime64(6, 'UTC')",
-        [TYPE_MAP] = NULL,
-    };
-    if (type->kind == TYPE_DECIMAL)
-        text_printf(out, "Decimal(%u, %u)", type->precision, type->scale);
-    else
-        text_puts(out, names[type->kind] != NULL ? names[type->kind] : "String");
-}
-
-static void add_type(struct text *out, const struct type *type, bool nullable)
-{
-    if (type_is_nested(type)) {
-        add_nested(out, type, nullable);
+    struct text sql = {0};
+    if (dot == NULL)
         return;
+    const char *name = arena_strndup(program->arena, target, (size_t)(dot - target));
+    for (size_t i = 0; i < table->objects.count; i++)
+        if (strcmp(table->objects.items[i].name, name) == 0)
+            return;
+    text_puts(&sql, "CREATE DATABASE IF NOT EXISTS ");
+    clickhouse_identifier(&sql, name);
+    add_object(program, table, "DATABASE", name, NULL, &sql);
+}
+
+static void begin_create(struct text *sql, const char *what, const char *name)
+{
+    text_printf(sql, "CREATE %s IF NOT EXISTS ", what);
+    clickhouse_table_name(sql, name);
+}
+
+static void add_column_lines(struct text *sql, const clickhouse_columns *columns, const char *more)
+{
+    text_puts(sql, "\n(\n");
+    for (size_t i = 0; i < columns->count; i++) {
+        text_puts(sql, "    ");
+        clickhouse_identifier(sql, columns->items[i].name);
+        text_printf(sql, " %s%s", columns->items[i].type,
+                    i + 1 < columns->count || more != NULL ? ",\n" : "\n");
     }
-    bool low = type->kind == TYPE_ENUM;
-    text_printf(out, "%s%s", low ? "LowCardinality(" : "", nullable ? "Nullable(" : "");
-    add_plain(out, type);
-    text_printf(out, "%s%s", nullable ? ")" : "", low ? ")" : "");
+    if (more != NULL)
+        text_printf(sql, "    %s\n", more);
+    text_puts(sql, ")\n");
 }
 
-/* ---- transforms ---- */
-
-static const struct field *field_of(const struct record_type *row, const char *name)
+static void add_table(struct program *program, struct clickhouse_table *table,
+                      const struct sink *sink)
 {
-    for (size_t i = 0; i < row->field_count; i++)
-        if (strcmp(row->fields[i].name, name) == 0)
-            return &row->fields[i];
-    return NULL;
+    struct text sql = {0};
+    begin_create(&sql, "TABLE", sink->target);
+    add_column_lines(&sql, &table->columns,
+                     "INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1");
+    text_printf(&sql, "ENGINE = %s\n", table->engine);
+    if (table->partition_by != NULL)
+        text_printf(&sql, "PARTITION BY (%s)\n", table->partition_by);
+    text_printf(&sql,
+                "ORDER BY (%s)\nSETTINGS non_replicated_deduplication_window = %d, "
+                "fsync_after_insert = 1, fsync_part_directory = 1%s",
+                table->order_by, CLICKHOUSE_WINDOW,
+                table->nullable_key ? ", allow_nullable_key = 1" : "");
+    add_object(
+        program, table, "TABLE", sink->target,
+        arena_printf(program->arena, "sink %s from %s", sink->name.text, sink->from->name.text),
+        &sql);
 }
 
-/* "Named after function or column." */
-static const char *transform_name(const struct transform *transform)
+static void add_last_view(struct program *program, struct clickhouse_table *table)
 {
-    return transform->function.text != NULL ? transform->function.text : transform->column.text;
+    struct text sql = {0};
+    begin_create(&sql, "VIEW", table->view);
+    text_printf(&sql, " AS\n%s", table->view_select);
+    add_object(program, table, "VIEW", table->view, "What counts now: one row a key.", &sql);
 }
 
-static void add_transform(struct text *out, const struct transform *transform,
-                          const struct record_type *row)
+static void add_rollup(struct program *program, struct clickhouse_table *table,
+                       const struct sink *sink, const struct clickhouse_rollup *rollup)
 {
-    static const char *const times[][2] = {{"minute", "toStartOfMinute"},
-                                           {"hour", "toStartOfHour"},
-                                           {"day", "toDate32"},
-                                           {"month", "toStartOfMonth"},
-                                           {"year", "toStartOfYear"}};
-    const char *function = transform->function.text;
-    const struct field *field = field_of(row, transform->column.text);
-    struct text column = {0};
-    add_identifier(&column, transform->column.text);
-    const char *c = column.data;
-    if (function == NULL)
-        text_puts(out, c);
-    else if (strcmp(function, "bucket") == 0)
-        text_printf(out, "sipHash64(%s) %% %" PRId64, c, transform->argument);
-    else if (strcmp(function, "truncate") == 0 && field != NULL && field->type->kind == TYPE_STRING)
-        text_printf(out, "substringUTF8(%s, 1, %" PRId64 ")", c, transform->argument);
-    else if (strcmp(function, "truncate") == 0)
-        text_printf(out, "%s - positiveModulo(%s, %" PRId64 ")", c, c, transform->argument);
-    for (size_t i = 0; function != NULL && i < sizeof times / sizeof *times; i++)
-        if (strcmp(function, times[i][0]) == 0)
-            text_printf(out, "%s(%s)", times[i][1], c);
-    text_free(&column);
+    struct text sql = {0}, view = {0};
+    begin_create(&sql, "TABLE", rollup->table);
+    add_column_lines(&sql, &rollup->columns, NULL);
+    text_printf(&sql,
+                "ENGINE = AggregatingMergeTree\nORDER BY (%s)\nSETTINGS "
+                "non_replicated_deduplication_window = %d, allow_nullable_key = 1",
+                rollup->order_by, CLICKHOUSE_WINDOW);
+    add_object(program, table, "TABLE", rollup->table,
+               arena_printf(program->arena, "rollup of sink %s", sink->name.text), &sql);
+    begin_create(&view, "MATERIALIZED VIEW", rollup->view);
+    text_puts(&view, " TO ");
+    clickhouse_table_name(&view, rollup->table);
+    text_printf(&view, " AS\n%s", rollup->select);
+    add_object(program, table, "MATERIALIZED_VIEW", rollup->view, NULL, &view);
 }
 
-static void add_transform_type(struct text *out, const struct transform *transform,
-                               const struct record_type *row)
+const struct clickhouse_table *clickhouse_table_of(struct program *program, const struct sink *sink)
 {
-    const char *function = transform->function.text;
-    const struct field *field = field_of(row, transform->column.text);
-    bool nullable = field != NULL && field->nullable;
-    const char *type = NULL;
-    if (function == NULL || strcmp(function, "truncate") == 0) {
-        add_type(out, field->type, nullable);
-        return;
+    struct clickhouse_table *table = arena_alloc(program->arena, sizeof *table);
+    set_keeping(program, table, sink);
+    set_columns(program, table, sink);
+    set_order(program, table, sink);
+    add_database(program, table, sink->target);
+    for (size_t i = 0; i < sink->rollup_count; i++)
+        add_database(program, table, sink->rollups[i].table);
+    add_table(program, table, sink);
+    if (strcmp(table->keeping, "ALL") != 0) {
+        set_view(program, table, sink);
+        add_last_view(program, table);
     }
-    if (strcmp(function, "bucket") == 0)
-        type = "UInt64";
-    else if (strcmp(function, "day") == 0)
-        type = "Date32";
-    else
-        type = strcmp(function, "month") == 0 || strcmp(function, "year") == 0 ? "Date"
-                                                                               : "DateTime('UTC')";
-    text_printf(out, nullable ? "Nullable(%s)" : "%s", type);
-}
-
-/* ---- tables ---- */
-
-enum keeping { KEEPS_ALL, KEEPS_LAST_REVISION, KEEPS_LAST_VERSION };
-
-static enum keeping keeping_of(const struct sink *sink)
-{
-    if (sink->upsert_count > 0)
-        return KEEPS_LAST_VERSION;
-    return sink->from->sends_corrections && !sink->append_revisions ? KEEPS_LAST_REVISION
-                                                                    : KEEPS_ALL;
-}
-
-static void add_engine(struct text *out, const struct sink *sink, enum keeping keeping)
-{
-    const struct record_type *row = sink->from->row;
-    if (keeping == KEEPS_ALL) {
-        text_puts(out, "ENGINE = MergeTree\n");
-        return;
+    for (size_t i = 0; i < sink->rollup_count; i++) {
+        struct clickhouse_rollup rollup = clickhouse_rollup_of(program, sink, &sink->rollups[i]);
+        vec_push(program->arena, &table->rollups, rollup);
+        add_rollup(program, table, sink, &rollup);
     }
-    text_puts(out, "ENGINE = ReplacingMergeTree(");
-    if (keeping == KEEPS_LAST_REVISION)
-        text_puts(out, "revision");
-    else
-        add_identifier(out, row->fields[sink->version_column].name);
-    text_puts(out, sink->delete_when != NULL ? ", _pipe_deleted)\n" : ")\n");
+    return table;
 }
 
-static void add_order(struct text *out, const struct sink *sink, enum keeping keeping)
+/* ---- clickhouse.sql ---- */
+
+static void write_object(struct text *out, const struct clickhouse_object *object)
 {
-    const struct record_type *row = sink->from->row;
-    const uint32_t *columns =
-        keeping == KEEPS_LAST_VERSION ? sink->upsert_columns : sink->order_columns;
-    size_t count = keeping == KEEPS_LAST_VERSION ? sink->upsert_count : sink->order_count;
-    bool nullable = false;
-    if (sink->partition_by != NULL && sink->partition_by->count > 0) {
-        text_puts(out, "PARTITION BY (");
-        for (size_t i = 0; i < sink->partition_by->count; i++) {
-            text_puts(out, i > 0 ? ", " : "");
-            add_transform(out, &sink->partition_by->items[i], row);
-        }
-        text_puts(out, ")\n");
-    }
-    text_puts(out, "ORDER BY (");
-    if (count == 0)
-        text_puts(out, "_pipe_partition, _pipe_offset");
-    for (size_t i = 0; i < count; i++) {
-        text_puts(out, i > 0 ? ", " : "");
-        add_identifier(out, row->fields[columns[i]].name);
-        nullable = nullable || row->fields[columns[i]].nullable;
-    }
-    text_printf(out,
-                ")\nSETTINGS non_replicated_deduplication_window = %d, fsync_after_insert = 1, "
-                "fsync_part_directory = 1%s;\n",
-                DEDUPLICATION_WINDOW, nullable ? ", allow_nullable_key = 1" : "");
+    text_puts(out, "\n");
+    if (object->note != NULL)
+        text_printf(out, "-- %s\n", object->note);
+    text_printf(out, "%s;\n", object->sql);
 }
 
-static void add_last_view(struct text *out, const struct sink *sink)
+static void write_databases(struct text *out, const struct clickhouse_table *table)
 {
-    const struct record_type *row = sink->from->row;
-    text_puts(out, "\n-- What counts now: one row a key.\nCREATE VIEW IF NOT EXISTS ");
-    add_table(out, sink->target, "_last");
-    text_puts(out, " AS\nSELECT\n");
-    for (size_t i = 0; i < row->field_count; i++) {
-        text_puts(out, "    ");
-        add_identifier(out, row->fields[i].name);
-        text_puts(out, i + 1 < row->field_count ? ",\n" : "\n");
+    for (size_t i = 0; i < table->objects.count; i++) {
+        struct text line = {0};
+        text_printf(&line, "%s;\n", table->objects.items[i].sql);
+        if (strcmp(table->objects.items[i].kind, "DATABASE") == 0 &&
+            strstr(out->data, line.data) == NULL)
+            text_puts(out, line.data);
+        text_free(&line);
     }
-    text_puts(out, "FROM ");
-    add_table(out, sink->target, "");
-    text_puts(out, sink->delete_when != NULL ? " FINAL\nWHERE _pipe_deleted = 0;\n" : " FINAL;\n");
-}
-
-static void add_create(struct text *out, const struct sink *sink)
-{
-    const struct record_type *row = sink->from->row;
-    enum keeping keeping = keeping_of(sink);
-    text_printf(out, "\n-- sink %s from %s\nCREATE TABLE IF NOT EXISTS ", sink->name.text,
-                sink->from->name.text);
-    add_table(out, sink->target, "");
-    text_puts(out, "\n(\n");
-    for (size_t i = 0; i < row->field_count; i++) {
-        text_puts(out, "    ");
-        add_identifier(out, row->fields[i].name);
-        text_puts(out, " ");
-        add_type(out, row->fields[i].type, row->fields[i].nullable);
-        text_puts(out, ",\n");
-    }
-    if (sink->delete_when != NULL)
-        text_puts(out, "    _pipe_deleted UInt8,\n");
-    text_puts(out, "    _pipe_partition Int32,\n    _pipe_offset Int64,\n");
-    text_puts(out, "    INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1\n)\n");
-    add_engine(out, sink, keeping);
-    add_order(out, sink, keeping);
-    if (keeping != KEEPS_ALL)
-        add_last_view(out, sink);
-}
-
-/* ---- rollups ---- */
-
-static const char *column_of(const struct expr *expr, const struct record_type *row)
-{
-    return expr != NULL && expr->kind == EXPR_PATH && expr->steps.count > 0
-               ? row->fields[expr->steps.items[0]].name
-               : "";
-}
-
-struct rollup_function {
-    const char *name;
-    bool simple; /* SimpleAggregateFunction(name, type): kept as the value itself */
-};
-
-static struct rollup_function rollup_function(enum aggregate_kind kind)
-{
-    switch (kind) {
-    case AGG_COUNT:
-    case AGG_COUNT_IF:
-    case AGG_SUM:
-        return (struct rollup_function){"sum", true};
-    case AGG_MIN:
-        return (struct rollup_function){"min", true};
-    case AGG_MAX:
-        return (struct rollup_function){"max", true};
-    case AGG_AVG:
-        return (struct rollup_function){"avg", false};
-    case AGG_MIN_BY:
-        return (struct rollup_function){"argMin", false};
-    case AGG_MAX_BY:
-        return (struct rollup_function){"argMax", false};
-    case AGG_COUNT_DISTINCT:
-        return (struct rollup_function){"uniqExact", false};
-    case AGG_APPROX_COUNT_DISTINCT:
-        return (struct rollup_function){"uniqCombined64", false};
-    case AGG_APPROX_QUANTILE:
-    case AGG_FIRST:
-    case AGG_LAST:
-        break;
-    }
-    return (struct rollup_function){"quantileTDigest", false};
-}
-
-static void add_rollup_column(struct text *out, const struct aggregate *aggregate)
-{
-    struct rollup_function function = rollup_function(aggregate->kind);
-    add_identifier(out, aggregate->name);
-    bool count = aggregate->kind == AGG_COUNT || aggregate->kind == AGG_COUNT_IF;
-    text_printf(out, " %sAggregateFunction(%s", function.simple ? "Simple" : "", function.name);
-    if (aggregate->kind == AGG_APPROX_QUANTILE)
-        text_printf(out, "(%.17g)", aggregate->quantile);
-    text_puts(out, ", ");
-    if (count)
-        text_puts(out, "Int64");
-    else if (aggregate->kind == AGG_SUM)
-        add_type(out, aggregate->type, aggregate->arg->nullable);
-    else
-        add_type(out, aggregate->arg->type, aggregate->arg->nullable);
-    if (aggregate->by != NULL) {
-        text_puts(out, ", ");
-        add_type(out, aggregate->by->type, aggregate->by->nullable);
-    }
-    text_puts(out, ")");
-}
-
-static void add_rollup_value(struct text *out, const struct aggregate *aggregate,
-                             const struct record_type *row)
-{
-    struct rollup_function function = rollup_function(aggregate->kind);
-    struct text column = {0}, by = {0};
-    add_identifier(&column, column_of(aggregate->arg, row));
-    add_identifier(&by, column_of(aggregate->by, row));
-    if (aggregate->kind == AGG_COUNT)
-        text_printf(out, "toInt64(count(%s))", aggregate->arg != NULL ? column.data : "");
-    else if (aggregate->kind == AGG_COUNT_IF)
-        text_printf(out, "toInt64(countIf(%s))", column.data);
-    else if (function.simple)
-        text_printf(out, "%s(%s)", function.name, column.data);
-    else if (aggregate->kind == AGG_APPROX_QUANTILE)
-        text_printf(out, "quantileTDigestState(%.17g)(%s)", aggregate->quantile, column.data);
-    else
-        text_printf(out, "%sState(%s%s%s)", function.name, column.data,
-                    aggregate->by != NULL ? ", " : "", aggregate->by != NULL ? by.data : "");
-    text_puts(out, " AS ");
-    add_identifier(out, aggregate->name);
-    text_free(&column);
-    text_free(&by);
-}
-
-static void add_keys(struct text *out, const struct rollup *rollup)
-{
-    for (size_t i = 0; i < rollup->transforms->count; i++) {
-        text_puts(out, i > 0 ? ", " : "");
-        add_identifier(out, transform_name(&rollup->transforms->items[i]));
-    }
-}
-
-static void add_rollup_table(struct text *out, const struct sink *sink, const struct rollup *rollup)
-{
-    const struct record_type *row = sink->from->row;
-    text_printf(out, "\n-- rollup of sink %s\nCREATE TABLE IF NOT EXISTS ", sink->name.text);
-    add_table(out, rollup->table, "");
-    text_puts(out, "\n(\n");
-    for (size_t i = 0; i < rollup->transforms->count; i++) {
-        text_puts(out, "    ");
-        add_identifier(out, transform_name(&rollup->transforms->items[i]));
-        text_puts(out, " ");
-        add_transform_type(out, &rollup->transforms->items[i], row);
-        text_puts(out, ",\n");
-    }
-    for (size_t i = 0; i < rollup->aggregate_count; i++) {
-        text_puts(out, "    ");
-        add_rollup_column(out, &rollup->aggregates[i]);
-        text_puts(out, i + 1 < rollup->aggregate_count ? ",\n" : "\n");
-    }
-    text_puts(out, ")\nENGINE = AggregatingMergeTree\nORDER BY (");
-    add_keys(out, rollup);
-    text_printf(out,
-                ")\nSETTINGS non_replicated_deduplication_window = %d, allow_nullable_key = 1;\n",
-                DEDUPLICATION_WINDOW);
-}
-
-static void add_rollup_view(struct text *out, const struct sink *sink, const struct rollup *rollup)
-{
-    const struct record_type *row = sink->from->row;
-    text_puts(out, "\nCREATE MATERIALIZED VIEW IF NOT EXISTS ");
-    add_table(out, rollup->table, "_view");
-    text_puts(out, " TO ");
-    add_table(out, rollup->table, "");
-    text_puts(out, " AS\nSELECT\n");
-    for (size_t i = 0; i < rollup->transforms->count; i++) {
-        const struct transform *transform = &rollup->transforms->items[i];
-        text_puts(out, "    ");
-        add_transform(out, transform, row);
-        if (transform->function.text != NULL) {
-            text_puts(out, " AS ");
-            add_identifier(out, transform_name(transform));
-        }
-        text_puts(out, ",\n");
-    }
-    for (size_t i = 0; i < rollup->aggregate_count; i++) {
-        text_puts(out, "    ");
-        add_rollup_value(out, &rollup->aggregates[i], row);
-        text_puts(out, i + 1 < rollup->aggregate_count ? ",\n" : "\n");
-    }
-    text_puts(out, "FROM ");
-    add_table(out, sink->target, "");
-    text_puts(out, "\nGROUP BY ");
-    add_keys(out, rollup);
-    text_puts(out, ";\n");
-}
-
-/* ---- the file ---- */
-
-static void add_database(struct text *out, const char *table)
-{
-    const char *dot = strchr(table, '.');
-    struct text name = {0}, line = {0};
-    text_add(&name, table, dot != NULL ? (size_t)(dot - table) : 0);
-    text_puts(&line, "CREATE DATABASE IF NOT EXISTS ");
-    add_identifier(&line, dot != NULL ? name.data : "default");
-    text_puts(&line, ";\n");
-    if (dot != NULL && strstr(out->data, line.data) == NULL)
-        text_puts(out, line.data);
-    text_free(&name);
-    text_free(&line);
 }
 
 void write_clickhouse(struct program *program, struct text *out)
 {
-    bool any = false;
+    VEC(const struct clickhouse_table *) tables = {0};
     for (size_t i = 0; i < program->sinks.count; i++)
-        any = any || program->sinks.items[i]->kind == SINK_CLICKHOUSE;
-    if (!any)
+        if (program->sinks.items[i]->kind == SINK_CLICKHOUSE)
+            vec_push(program->arena, &tables,
+                     clickhouse_table_of(program, program->sinks.items[i]));
+    if (tables.count == 0)
         return;
     text_printf(out, "-- Tables of pipeline %s. Needs ClickHouse 24.8 or later.\n\n",
                 program->name);
-    for (size_t i = 0; i < program->sinks.count; i++) {
-        const struct sink *sink = program->sinks.items[i];
-        if (sink->kind != SINK_CLICKHOUSE)
-            continue;
-        add_database(out, sink->target);
-        for (size_t r = 0; r < sink->rollup_count; r++)
-            add_database(out, sink->rollups[r].table);
+    for (size_t t = 0; t < tables.count; t++)
+        write_databases(out, tables.items[t]);
+    for (size_t t = 0; t < tables.count; t++)
+        for (size_t i = 0; i < tables.items[t]->objects.count; i++)
+            if (strcmp(tables.items[t]->objects.items[i].kind, "DATABASE") != 0)
+                write_object(out, &tables.items[t]->objects.items[i]);
+}
+
+/* ---- The plan in C ---- */
+
+static void emit_columns(struct emitter *e, const char *name, const clickhouse_columns *columns)
+{
+    emit(e, 0, "static const struct pipe_table_column %s[] = {", name);
+    for (size_t i = 0; i < columns->count; i++)
+        emit(e, 1, "{%s, %s},", c_string_z(e, columns->items[i].name),
+             c_string_z(e, columns->items[i].type));
+    emit(e, 0, "};");
+}
+
+static void emit_objects(struct emitter *e, const char *name, const struct clickhouse_table *table)
+{
+    emit(e, 0, "static const struct pipe_table_statement %s[] = {", name);
+    for (size_t i = 0; i < table->objects.count; i++) {
+        const struct clickhouse_object *object = &table->objects.items[i];
+        emit(e, 1, "{PIPE_TABLE_%s, %s,", object->kind, c_string_z(e, object->name));
+        emit_long_string(e, 2, object->sql, "},");
     }
-    for (size_t i = 0; i < program->sinks.count; i++) {
-        const struct sink *sink = program->sinks.items[i];
-        if (sink->kind != SINK_CLICKHOUSE)
-            continue;
-        add_create(out, sink);
-        for (size_t r = 0; r < sink->rollup_count; r++) {
-            add_rollup_table(out, sink, &sink->rollups[r]);
-            add_rollup_view(out, sink, &sink->rollups[r]);
-        }
+    emit(e, 0, "};");
+}
+
+/* Their columns, then the roll-ups. */
+static void emit_rollups(struct emitter *e, const char *sink, const char *name,
+                         const struct clickhouse_table *table)
+{
+    VEC(const char *) columns = {0};
+    for (size_t i = 0; i < table->rollups.count; i++) {
+        const char *of = global_name(e, "%s_rollup", sink);
+        emit_columns(e, of, &table->rollups.items[i].columns);
+        vec_push(e->arena, &columns, of);
     }
+    emit(e, 0, "static const struct pipe_table_rollup %s[] = {", name);
+    for (size_t i = 0; i < table->rollups.count; i++) {
+        const struct clickhouse_rollup *rollup = &table->rollups.items[i];
+        emit(e, 1, "{");
+        emit(e, 2, ".table = %s,\n.view = %s,\n.order_by = %s,", c_string_z(e, rollup->table),
+             c_string_z(e, rollup->view), c_string_z(e, rollup->order_by));
+        emit(e, 2, ".columns = %s,\n.column_count = %zu,", columns.items[i], rollup->columns.count);
+        emit(e, 2, ".select =");
+        emit_long_string(e, 3, rollup->select, ",");
+        emit(e, 1, "},");
+    }
+    emit(e, 0, "};");
+}
+
+struct table_names {
+    const char *table, *columns, *rollups, *statements;
+};
+
+static void emit_table(struct emitter *e, const struct sink *sink,
+                       const struct clickhouse_table *table, const struct table_names *names)
+{
+    emit(e, 0, "static const struct pipe_table_def %s = {", names->table);
+    emit(e, 1, ".name = %s,\n.keeping = PIPE_TABLE_%s,\n.engine = %s,", c_string_z(e, sink->target),
+         table->keeping, c_string_z(e, table->engine));
+    emit(e, 1, ".order_by = %s,", c_string_z(e, table->order_by));
+    if (table->partition_by != NULL)
+        emit(e, 1, ".partition_by = %s,", c_string_z(e, table->partition_by));
+    if (table->view != NULL) {
+        emit(e, 1, ".view = %s,\n.view_select =", c_string_z(e, table->view));
+        emit_long_string(e, 2, table->view_select, ",");
+    }
+    if (table->nullable_key)
+        emit(e, 1, ".allow_nullable_key = true,");
+    emit(e, 1, ".deduplication_window = %d,", CLICKHOUSE_WINDOW);
+    emit(e, 1, ".columns = %s,\n.column_count = %zu,", names->columns, table->columns.count);
+    if (table->has_deleted)
+        emit(e, 1, ".has_deleted = true,");
+    if (table->rollups.count > 0)
+        emit(e, 1, ".rollups = %s,\n.rollup_count = %zu,", names->rollups, table->rollups.count);
+    emit(e, 1, ".statements = %s,\n.statement_count = %zu,", names->statements,
+         table->objects.count);
+    emit(e, 0, "};\n");
+}
+
+const char *emit_clickhouse_table(struct emitter *e, const struct sink *sink)
+{
+    const struct clickhouse_table *table = clickhouse_table_of(e->program, sink);
+    const char *base = e->sink_functions.items[sink_index(e, sink)] + strlen("sink_");
+    struct table_names names = {.table = global_name(e, "%s_table", base),
+                                .columns = global_name(e, "%s_columns", base),
+                                .statements = global_name(e, "%s_statements", base)};
+    emit_columns(e, names.columns, &table->columns);
+    if (table->rollups.count > 0) {
+        names.rollups = global_name(e, "%s_rollups", base);
+        emit_rollups(e, base, names.rollups, table);
+    }
+    emit_objects(e, names.statements, table);
+    emit_table(e, sink, table, &names);
+    return names.table;
 }

@@ -353,7 +353,7 @@ static void emit_sink_body(struct emitter *e, const struct sink *sink, const cha
     if (key != NULL)
         emit(e, 1, "struct pipe_str key = %s;\n", key);
     const char *key_code = key != NULL ? "key" : "pipe_str_of(NULL, 0)";
-    if (deleted != NULL) { /* a tombstone */
+    if (deleted != NULL && sink->kind == SINK_KAFKA) { /* a tombstone */
         emit(e, 1, "if (%s) {", clause_call(e, deleted, ""));
         emit(e, 2, "pipe_emit(task, %s, record, %s, pipe_str_of(NULL, 0));", index, key_code);
         emit(e, 2, "return;");
@@ -363,6 +363,13 @@ static void emit_sink_body(struct emitter *e, const struct sink *sink, const cha
     if (converts)
         emit_contract_row(e, from, view);
     emit_encoding(e, sink, encoded_view(e, sink), converts ? "&out" : "row");
+    if (deleted != NULL && sink->kind == SINK_CLICKHOUSE) {
+        emit(e, 1,
+             "pipe_emit_deletable(task, %s, record, pipe_str_of(task->value.data, "
+             "task->value.size), %s);",
+             index, clause_call(e, deleted, ""));
+        return;
+    }
     emit(e, 1,
          "pipe_emit(task, %s, record, %s, pipe_str_of(task->value.data, task->value.size%s));",
          index, key_code, writes_csv(sink) ? " - 1 /* the line end */" : "");
@@ -378,7 +385,7 @@ void emit_sink(struct emitter *e, const struct sink *sink)
     if (sink->kind == SINK_KAFKA && count > 0)
         key = key_text_expression(e, from, upsert ? sink->upsert_columns : sink->key_columns, count,
                                   name + strlen("sink_"));
-    if (sink->kind == SINK_KAFKA && sink->delete_when != NULL)
+    if (sink->delete_when != NULL)
         deleted =
             clause_function(e, from, sink->delete_when, arena_printf(e->arena, "%s_delete", name),
                             sink->delete_when->span, NULL);

@@ -331,7 +331,8 @@ static uint64_t derived_fingerprint(const char *schema)
     return fingerprint;
 }
 
-static void emit_sink_row(struct emitter *e, const struct sink *sink, const char *descriptor)
+static void emit_sink_row(struct emitter *e, const struct sink *sink, const char *descriptor,
+                          const char *table)
 {
     static const char *const kinds[] = {"KAFKA", "CLICKHOUSE", "ICEBERG", "FILE", "STDOUT"};
     const char *format = sink_format(sink);
@@ -358,6 +359,8 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
         emit(e, 2, ".exactly_once = true,");
     if (sink->source_key && sink->kind == SINK_KAFKA)
         emit(e, 2, ".source_key = true,");
+    if (sink->upsert_count > 0 && sink->kind == SINK_KAFKA)
+        emit(e, 2, ".upsert = true,");
     if (sink->kind == SINK_CLICKHOUSE || sink->kind == SINK_ICEBERG ||
         sink->format == FORMAT_PARQUET)
         emit(e, 2, ".commit_ms = %" PRId64 ",\n.commit_bytes = %" PRId64 ",", sink->commit_ms,
@@ -367,6 +370,8 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
         if (slo->sink == sink)
             emit(e, 2, ".fresh_ms = %" PRId64 ",", slo->within_ms);
     }
+    if (table != NULL)
+        emit(e, 2, ".table = &%s,", table);
     emit(e, 1, "},");
 }
 
@@ -376,11 +381,15 @@ static void emit_sink_table(struct emitter *e)
     if (count == 0)
         return;
     const char **descriptors = arena_alloc(e->arena, count * sizeof *descriptors);
-    for (size_t i = 0; i < count; i++)
-        descriptors[i] = row_descriptor(e, encoded_view(e, e->program->sinks.items[i]));
+    const char **tables = arena_alloc(e->arena, count * sizeof *tables);
+    for (size_t i = 0; i < count; i++) {
+        const struct sink *sink = e->program->sinks.items[i];
+        descriptors[i] = row_descriptor(e, encoded_view(e, sink));
+        tables[i] = sink->kind == SINK_CLICKHOUSE ? emit_clickhouse_table(e, sink) : NULL;
+    }
     emit(e, 0, "static const struct pipe_sink_def sinks[] = {");
     for (size_t i = 0; i < count; i++)
-        emit_sink_row(e, e->program->sinks.items[i], descriptors[i]);
+        emit_sink_row(e, e->program->sinks.items[i], descriptors[i], tables[i]);
     emit(e, 0, "};\n");
 }
 

@@ -17,7 +17,7 @@ kills=${KILLS:-6}
 run=${RUN:-run/demo}
 program=${PROGRAM:-$build/clickstream}
 most_kills=$((kills + 6)) # until one was inside a commit
-watched=$run/tables/clean_olap.jsonl
+watched=$run/tables/clean_lake.jsonl
 row_bytes=470 # of a row in it, about
 pid=
 trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true' EXIT
@@ -103,7 +103,7 @@ run_killed() {
         kill -9 "$pid"
         wait "$pid" 2>/dev/null || true
         killed=$((killed + 1))
-        echo "  $killed  kill -9 $pid, with $(($(size_of "$watched") / 1000)) kB in clean_olap"
+        echo "  $killed  kill -9 $pid, with $(($(size_of "$watched") / 1000)) kB in clean_lake"
         start
         tell_recovery
     done
@@ -151,13 +151,16 @@ fi
 cat <<TEXT
 
 What to try next:
+  clickhouse local -q "SELECT category, country, count() AS events, sum(price_cents) / 100 AS revenue
+    FROM file('$run/tables/clean_olap/*.native', Native) GROUP BY ALL ORDER BY revenue DESC LIMIT 5"
+      the table, without a server; \`inspect $run table clean_olap\` prints its rows
   make demo SEED=2
       other events, other moments
   $program inspect $run dump agg.windows --limit 5
       rows of a topic; \`inspect $run topics\` names them all
   $program reconcile $run --ledger-out ledger.jsonl
       what was sent, and every fault in it
-  sed -i '7s/0/1/' $run/tables/clean_olap.jsonl && $program reconcile $run
+  sed -i '7s/0/1/' $run/tables/clean_lake.jsonl && $program reconcile $run
       one digit of one row is changed, and found
   edit pipelines/clickstream.pipe (a window, a rule), then make demo again
 TEXT

@@ -8,11 +8,13 @@
 
 #include "engine.h"
 #include "metrics.h"
+#include "follower.h"
 #include "process.h"
 #include "rocksdb_shim.h"
 
-static const char *const commands[] = {"run",    "explain",   "inspect", "traffic",
-                                       "inject", "reconcile", "topics",  "contracts"};
+static const char *const commands[] = {"run",     "follow", "explain",   "inspect",
+                                       "traffic", "inject", "reconcile", "topics",
+                                       "tables",  "doctor", "contracts"};
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_help(const struct pipe_plan *plan)
@@ -23,9 +25,12 @@ static void print_help(const struct pipe_plan *plan)
            "  explain   print the plan: stages, state, exchanges, guarantees\n"
            "  inspect   show what a run directory holds, or a group on Kafka\n"
            "  traffic   write generated events to files or to Kafka\n"
+           "  follow    bring rows from Kafka into tables, beside runs with --no-follow\n"
            "  inject    append given rows to the embedded topic of a source\n"
            "  reconcile prove that a directory, or a group on Kafka, holds what it should\n"
            "  topics    compare the topics of a Kafka cluster with the plan, make them\n"
+           "  tables    compare the tables of ClickHouse with the plan, make them\n"
+           "  doctor    ask the servers whether they are as they must be\n"
            "  contracts register the contracts in a schema registry\n"
            "\n%s COMMAND --help tells more about each.\n"
            "\nfor example:\n",
@@ -114,16 +119,18 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
     mallopt(M_ARENA_MAX, 2);
     struct pipe_engine *engine = engine_new(plan, &options);
     bool opened = metrics_start(engine) && engine_open(engine);
-    bool ok = opened && engine_run(engine);
-    if (ok) {
+    bool ok = opened && pipe_followers_start(engine) && engine_run(engine);
+    bool followed = pipe_followers_end(engine, ok); /* before the log that it reads is closed */
+    if (ok)
         report_final(engine, stderr);
-    } else {
-        if (opened)
-            engine_rollback(engine);
+    else if (opened)
+        engine_rollback(engine);
+    if (!ok || !followed) {
         fprintf(stderr, "%s: %s\n", plan->name, engine->error);
         code = engine->exit_code;
     }
     metrics_stop(engine);
+    pipe_follower_free(engine->follower);
     engine_close(engine);
     pipe_options_free(&options);
     return code;
@@ -147,6 +154,10 @@ static int dispatch(const struct pipe_plan *plan, int argc, char **argv)
     }
     if (strcmp(word, "run") == 0)
         return run(plan, argc - 2, argv + 2);
+    if (strcmp(word, "follow") == 0) {
+        handle_signals();
+        return pipe_follow_main(plan, argc - 2, argv + 2);
+    }
     if (strcmp(word, "explain") == 0)
         return explain(plan, argc - 2, argv + 2);
     if (strcmp(word, "inspect") == 0)
@@ -157,6 +168,10 @@ static int dispatch(const struct pipe_plan *plan, int argc, char **argv)
         return pipe_contracts_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "topics") == 0)
         return pipe_topics_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "tables") == 0)
+        return pipe_tables_main(plan, argc - 2, argv + 2);
+    if (strcmp(word, "doctor") == 0)
+        return pipe_doctor_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "inject") == 0)
         return pipe_inject_main(plan, argc - 2, argv + 2);
     if (strcmp(word, "reconcile") == 0)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
 #include "schemas.h"
@@ -460,6 +461,7 @@ void engine_close(struct pipe_engine *engine)
     engine_count_rejects_in(NULL);
     engine_free_parts(engine);
     engine_forget_secrets(engine);
+    checkpoints_close(engine);
     pipe_store_close(engine->store);
     if (engine->log != NULL)
         engine->log->ops->close(engine->log);

@@ -68,6 +68,7 @@ struct pipe_kafka_options {
     struct pipe_kafka_property *properties; /* owned, with their strings */
     uint32_t property_count;
     const char *group, *instance; /* NULL: the default; that of the state directory */
+    uint32_t prefetch_kib;        /* 0: the default */
 };
 /* --kafka KEY=VALUE. NULL: taken; else what is wrong, without the value. */
 const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text);
@@ -102,6 +103,7 @@ struct pipe_run_options {
     uint32_t path_count;
     bool traffic, until_end, no_output;
     bool accept_gap; /* goes on behind records that retention has taken */
+    bool no_follow;  /* rows of tables stay in their topics */
     struct pipe_kafka_options kafka;
     struct pipe_kafka_run kafka_run;
     char *default_state;
@@ -117,6 +119,9 @@ struct pipe_run_options {
     const char *listen;     /* ADDRESS:PORT of /metrics, or none; NULL: the default */
     const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
     int64_t schema_wait_ms; /* for a schema that the registry does not know (yet) */
+    const char *checkpoints; /* URL; NULL: none */
+    int64_t checkpoint_ms;   /* 0: CHECKPOINT_EVERY_MS */
+    const struct checkpoint_hooks *checkpoint_hooks; /* NULL but in tests */
     const struct pipe_transport *transport;
     const struct pipe_hooks *hooks; /* NULL but in tests */
 };
@@ -141,6 +146,8 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options);
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options);
+int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
+                        struct pipe_run_options *options);
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options);
 void pipe_options_free(struct pipe_run_options *options);
@@ -295,6 +302,7 @@ struct engine_sink {
     const struct pipe_sink_def *def;
     bool is_topic;
     bool by_record; /* partition that of the source's record, whatever the key: an internal topic */
+    bool followed;  /* a table whose rows are those of another sink's topic: nothing is written */
     uint32_t topic, partitions;
     struct pipe_output *output; /* NULL with --no-output, and of topics */
     char *path;                 /* of the output; NULL: standard output */
@@ -341,6 +349,8 @@ struct pipe_engine {
     uint32_t schema_id_count;
     struct engine_schemas *schemas; /* schemas.c */
     struct pipe_metrics *metrics;   /* metrics.h; NULL: nobody asks */
+    struct pipe_follower_thread *follower; /* follower.h; NULL: no table is followed */
+    struct pipe_checkpoints *checkpoints; /* checkpoint.h; NULL: none are made */
     struct engine_rejects *rejects;
     uint32_t reject_count;
     bool rejects_dirty;
@@ -611,6 +621,8 @@ int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
 /* traffic_kafka.c: to the topics of Kafka. The exit code, after a message. */
 int pipe_traffic_to_kafka(const struct pipe_plan *plan, const struct pipe_traffic_options *options);
 int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv); /* topics.c */
+int pipe_tables_main(const struct pipe_plan *plan, int argc, char **argv); /* tables.c */
+int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv); /* doctor.c */
 int pipe_contracts_main(const struct pipe_plan *plan, int argc, char **argv); /* contracts_push.c */
 
 #endif

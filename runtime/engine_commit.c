@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
 #include "schemas.h"
@@ -253,7 +254,7 @@ static bool save_is_due(const struct pipe_engine *engine)
 {
     /* At once after a task's first commit: a broker forgets the positions in a topic that is made
      * anew, and from then on only the state knows that there were some. */
-    return (engine->log->grouped && engine->save_at_once) ||
+    return (engine->log->grouped && engine->save_at_once) || checkpoints_due(engine) ||
            engine->last_commit_us - engine->last_save_us >= SAVE_EVERY_US ||
            engine->bytes_since_save >= SAVE_EVERY_BYTES ||
            engine->source_records + engine->replayed - engine->records_at_save >=
@@ -398,6 +399,7 @@ bool engine_save_state(struct pipe_engine *engine)
     engine->bytes_since_save = 0;
     engine->records_at_save = engine->source_records + engine->replayed;
     engine->last_save_us = engine_monotonic_us();
+    checkpoints_saved(engine);
     return true;
 }
 

@@ -52,8 +52,8 @@ void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record 
         metrics_row(sink->ages, engine->wall_ms,
                     record != NULL ? record->kafka_time_ms : PIPE_TIME_MIN);
     engine_task_of(task)->dirty = true;
-    if (engine->options->no_output || engine->failed)
-        return;
+    if (engine->options->no_output || engine->failed || sink->followed)
+        return; /* followed: the row is in the topic that its table follows */
     if (sink->is_topic) {
         emit_to_topic(engine_task_of(task), sink, record, key, value);
     } else {
@@ -61,6 +61,20 @@ void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record 
         if (!sink->output->ops->append(sink->output, value))
             engine_fail(engine, PIPE_EXIT_DATA, "%s", sink->output->error);
     }
+}
+
+void pipe_emit_deletable(struct pipe_task *task, uint32_t index, const struct pipe_record *record,
+                         struct pipe_str value, bool deleted)
+{
+    struct pipe_buf *row = &task->engine->sinks[index].frame;
+    row->size = 0;
+    pipe_buf_add(row, value.data, value.size - 1); /* but for its last brace */
+    if (value.size > 2)
+        pipe_buf_add_byte(row, ',');
+    PIPE_JSON_RAW(row, "\"_pipe_deleted\":");
+    pipe_json_bool(row, deleted);
+    pipe_buf_add_byte(row, '}');
+    pipe_emit(task, index, record, pipe_str_of(NULL, 0), pipe_str_of(row->data, row->size));
 }
 
 /* pipe_reject_fill knows no task: the engine that counts is the one that runs now in this thread.

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
 
@@ -224,10 +225,18 @@ static bool recover_assigned(struct pipe_engine *engine)
     }
     if (count == 0)
         return true;
+    checkpoints_recovered(engine);
     pipe_message(PIPE_INFO, "recovered",
                  "tasks=%" PRIu32 " replayed_records=%" PRIu64 " milliseconds=%" PRId64, count,
                  engine->replayed - replayed, (engine_monotonic_us() - from_us) / 1000);
     return commit_pending(engine) && engine_save_if_due(engine);
+}
+
+/* Where nothing is read any more no commit comes that state would be saved behind. */
+static bool checkpoint_at_rest(struct pipe_engine *engine)
+{
+    checkpoints_turn(engine);
+    return !checkpoints_due(engine) || engine_has_pending(engine) || engine_save_state(engine);
 }
 
 bool group_serve(struct pipe_engine *engine, int64_t wait_ms, bool *can_run)
@@ -248,7 +257,7 @@ bool group_serve(struct pipe_engine *engine, int64_t wait_ms, bool *can_run)
     }
     engine->ready = true;
     drop_held(engine, engine_monotonic_us() - HELD_US);
-    if (!recover_assigned(engine))
+    if (!recover_assigned(engine) || !checkpoint_at_rest(engine))
         return false;
     *can_run = engine->ready;
     return true;

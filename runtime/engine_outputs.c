@@ -148,7 +148,8 @@ static bool is_own(const struct pipe_engine *engine, const struct place *place)
 
 static bool is_file_sink(const struct pipe_engine *engine, const struct engine_sink *sink)
 {
-    return !sink->is_topic && !engine->options->no_output && sink->def->kind != PIPE_SINK_STDOUT;
+    return !sink->is_topic && !sink->followed && !engine->options->no_output &&
+           sink->def->kind != PIPE_SINK_STDOUT;
 }
 
 static bool check_place(struct pipe_engine *engine, const struct engine_sink *sink,
@@ -336,7 +337,8 @@ bool engine_open_outputs(struct pipe_engine *engine)
     bool claimed = false;
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         struct engine_sink *sink = &engine->sinks[i];
-        if (!sink->is_topic && !engine->options->no_output && !open_output(engine, sink, &claimed))
+        if (!sink->is_topic && !sink->followed && !engine->options->no_output &&
+            !open_output(engine, sink, &claimed))
             return false;
     }
     return !claimed || engine->log->ops->commit(engine->log) == PIPE_LOG_COMMITTED ||

@@ -1,13 +1,16 @@
 /*
  * engine_recover.c: recovery is replay (semantics.md §5). Every task takes its committed position C
  * from the log and its state as of S <= C from the store, runs [S, C) again with every output
- * discarded, and goes on from C. Without state, S is the beginning.
+ * discarded, and goes on from C. Without state, S is the beginning. A checkpoint that reaches
+ * further than the store (checkpoint.h) is taken over into the store first.
  */
 #include <stdlib.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
 #include "schemas.h"
+#include "state_transfer.h"
 
 #define REPLAY_BATCH 1024u
 #define POLL_EVERY_US 100000
@@ -57,13 +60,13 @@ static bool check_store(struct pipe_engine *engine)
     const char *plan = pipe_store_plan(engine->store);
     const char *incarnation = pipe_store_incarnation(engine->store);
     const char *version = pipe_store_version(engine->store);
-    if (strcmp(version, PIPE_STATE_VERSION) != 0)
+    if (!pipe_store_can_read(version))
         return engine_fail(
             engine, PIPE_EXIT_STATE,
             "the state in %s/state is of format %s, but this program reads format %s; run the "
             "program that wrote it, or delete the state directory, which is made again from the "
             "log",
-            engine->dir, version, PIPE_STATE_VERSION);
+            engine->dir, version, PIPE_STATE_VERSION_ADOPTED);
     if (plan[0] != '\0' && strcmp(plan, engine->plan->hash) != 0)
         return engine_fail(
             engine, PIPE_EXIT_STATE,
@@ -88,6 +91,8 @@ struct recovering {
     struct pipe_store_position stored; /* S */
     int64_t first;                     /* where the task begins without state */
     bool has_committed, has_stored, gap;
+    struct checkpoint_restored from; /* where the stored state comes from, if not from here */
+    uint32_t drops;                  /* of the task's memory, by its own recovery */
     struct pipe_counters *counters;
 };
 
@@ -429,16 +434,87 @@ static bool take_back(struct engine_task *task, const struct recovering *r)
     return task_open_position(task, c);
 }
 
+/* ---- From a checkpoint ---- */
+
+static bool load_stored(struct pipe_engine *engine, struct engine_task *task, struct recovering *r)
+{
+    return pipe_store_load_position(engine->store, task->task.stage_index, task->task.partition,
+                                    &r->stored, &r->has_stored) ||
+           engine_fail(engine, PIPE_EXIT_DATA,
+                       "%s; delete %s/state, which is made again from the log",
+                       pipe_store_error(engine->store), engine->dir);
+}
+
+/* There is a checkpoint beyond C, or one of a task without C. As with local state that is so, this
+ * is not the log it was made from; unless another process has gone on since C was read, whom the
+ * fence protects. */
+static bool check_ahead(struct pipe_engine *engine, struct engine_task *task,
+                        const struct recovering *r)
+{
+    struct recovering again = {0};
+    const struct engine_position *c = &r->committed.position, *now = &again.committed.position;
+    const struct checkpoint_restored *from = &r->from;
+    again.counters = pipe_calloc(engine->plan->stream_count + 1, sizeof *again.counters);
+    bool ok = read_committed(engine, task, &again);
+    free(again.counters);
+    if (!ok || again.has_committed != r->has_committed || now->offset != c->offset ||
+        now->seq != c->seq)
+        return ok;
+    if (!r->has_committed)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "stage %s, partition %d: the log has no committed position, but there "
+                           "is checkpoint %s as of offset %lld; either set the group's offsets to "
+                           "where they were, or delete the checkpoints of this group",
+                           task->task.stage->name, task->task.partition, from->from,
+                           (long long)from->position.offset);
+    return engine_fail(engine, PIPE_EXIT_STATE,
+                       "stage %s, partition %d: checkpoint %s is as of offset %lld (time record "
+                       "%llu), newer than the log, which is committed up to offset %lld (time "
+                       "record %llu); either set the group's offsets to where they were, or delete "
+                       "the checkpoints of this group",
+                       task->task.stage->name, task->task.partition, from->from,
+                       (long long)from->position.offset, (unsigned long long)from->position.seq,
+                       (long long)c->offset, (unsigned long long)c->seq);
+}
+
+static bool restore(struct pipe_engine *engine, struct engine_task *task, struct recovering *r)
+{
+    struct checkpoint_wish wish = {
+        r->has_committed, r->has_stored, r->committed.position, {.offset = 0}};
+    if (r->has_stored)
+        wish.stored = (struct engine_position){.offset = r->stored.offset, .seq = r->stored.seq};
+    if (!checkpoints_restore(engine, task, &wish, serve, &r->from))
+        return false;
+    if (r->from.ahead)
+        return check_ahead(engine, task, r);
+    if (!r->from.restored)
+        return true;
+    engine_drop_task(task); /* its operators are made with the key that came with it */
+    r->drops++;
+    return load_stored(engine, task, r);
+}
+
+static void tell_restored(const struct engine_task *task, const struct recovering *r,
+                          uint64_t replayed)
+{
+    const struct checkpoint_restored *from = &r->from;
+    if (from->restored)
+        pipe_message(PIPE_INFO, "restored",
+                     "stage=%s partition=%d checkpoint=%.12s offset=%lld time_records=%llu "
+                     "entries=%llu replayed_records=%llu",
+                     task->task.stage->name, task->task.partition, from->from,
+                     (long long)from->position.offset, (unsigned long long)from->position.seq,
+                     (unsigned long long)from->entries, (unsigned long long)replayed);
+}
+
 /* From S to C. False: failed, or the task has gone. */
 static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct recovering *r)
 {
+    uint64_t replayed = engine->replayed;
     if (engine->log->grouped)
         engine_drop_task(task);
-    if (!pipe_store_load_position(engine->store, task->task.stage_index, task->task.partition,
-                                  &r->stored, &r->has_stored))
-        return engine_fail(engine, PIPE_EXIT_DATA,
-                           "%s; delete %s/state, which is made again from the log",
-                           pipe_store_error(engine->store), engine->dir);
+    if (!load_stored(engine, task, r) || !restore(engine, task, r))
+        return false;
     task->skipped = r->committed.skipped;
     if (!check_positions(engine, task, r) || !load_state(engine, task, r))
         return false;
@@ -458,6 +534,7 @@ static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct
             (long long)task->task.watermark, (long long)r->committed.watermark);
     task->marked_watermark = task->task.watermark;
     task->dirty = !r->has_committed || r->gap; /* a position is committed before any state */
+    tell_restored(task, r, engine->replayed - replayed);
     return true;
 }
 
@@ -487,7 +564,7 @@ bool engine_recover_task(struct pipe_engine *engine, struct engine_task *task)
         metrics_task_began(task);
     }
     free(r.counters);
-    return ok || (!engine->failed && task->drops != drops);
+    return ok || (!engine->failed && task->drops != drops + r.drops);
 }
 
 static bool load_rejects(struct pipe_engine *engine)
@@ -516,7 +593,8 @@ static bool load_rejects(struct pipe_engine *engine)
 bool engine_recover(struct pipe_engine *engine)
 {
     if (!engine_check_plan(engine) || (engine->log->grouped && !group_join(engine)) ||
-        !check_store(engine)) /* what the log is is known when its topics are */
+        !check_store(engine) || /* what the log is is known when its topics are */
+        (engine->log->grouped && !checkpoints_open(engine)))
         return false;
     engine_enter(engine);
     for (uint32_t t = 0; !engine->log->grouped && t < engine->task_count; t++) {

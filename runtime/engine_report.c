@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "follower.h"
 #include "process.h"
 
 #define LINE_EVERY_US 5000000   /* plain lines */
@@ -199,6 +200,25 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
                 engine->rejects[i].rule, engine->rejects[i].reason);
 }
 
+static void print_table(const struct pipe_engine *engine, uint32_t sink, FILE *to)
+{
+    struct pipe_follower_figures figures;
+    char rows[32], lag[32];
+    if (engine->follower == NULL)
+        return;
+    pipe_follower_figures(engine->follower, sink, &figures);
+    if (!figures.follows)
+        return;
+    fprintf(to, "  %12s    brought into it by this run, in %" PRIu64 " batches",
+            pipe_u64_grouped(rows, figures.rows), figures.batches);
+    if (figures.lag_records > 0)
+        fprintf(to, "; %s offsets behind", pipe_u64_grouped(lag, figures.lag_records));
+    if (figures.skipped > 0)
+        fprintf(to, "; %s offsets gone before they were read",
+                pipe_u64_grouped(lag, figures.skipped));
+    fprintf(to, "%s\n", figures.halted ? "; it stands still" : "");
+}
+
 static void print_sinks(const struct pipe_engine *engine, FILE *to)
 {
     char text[32];
@@ -206,12 +226,17 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
             engine->options->no_output ? " (--no-output: discarded)" : "");
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         const struct engine_sink *sink = &engine->sinks[i];
-        const char *place = sink->is_topic         ? engine->log->topics[sink->topic].name
+        const char *place = sink->followed         ? sink->def->target
+                            : sink->is_topic       ? engine->log->topics[sink->topic].name
                             : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
         fprintf(to, "  %12s  %s  %s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
-                sink->is_topic ? "topic " : "", place);
+                sink->followed   ? "table "
+                : sink->is_topic ? "topic "
+                                 : "",
+                place);
+        print_table(engine, i, to);
     }
 }
 

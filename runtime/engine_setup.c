@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "follower.h"
 #include "schemas.h"
+#include "state_transfer.h"
 
 #define ARENA_RECORDS 16u /* what one record's values may take, in times of --max-record */
 
@@ -173,8 +175,8 @@ static bool check_grouped(struct pipe_engine *engine)
                        "--embedded");
 }
 
-/* A process of a group has a share of the rows, and no table is part of its commits: they go to a
- * topic, for a follower (semantics.md §6). */
+/* Rows for a follower (semantics.md §6), or of a table that has none yet, where no file can be part
+ * of the commit. */
 static bool make_rows_topic(struct pipe_engine *engine, struct engine_sink *sink, uint32_t index)
 {
     struct pipe_plan_topic rows;
@@ -184,19 +186,39 @@ static bool make_rows_topic(struct pipe_engine *engine, struct engine_sink *sink
     return make_topic(engine, rows.name, rows.partitions, &sink->topic);
 }
 
+/* A table's follower reads a topic that there is anyhow, or one of its own. */
+static bool make_table(struct pipe_engine *engine, uint32_t index)
+{
+    struct engine_sink *sink = &engine->sinks[index];
+    uint32_t topic_sink;
+    sink->followed =
+        pipe_plan_followed(engine->plan, index, &topic_sink) && engine->sinks[topic_sink].is_topic;
+    return sink->followed || make_rows_topic(engine, sink, index);
+}
+
 static bool make_sinks(struct pipe_engine *engine)
 {
-    engine->sinks = pipe_calloc(engine->plan->sink_count + 1, sizeof *engine->sinks);
-    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+    const struct pipe_plan *plan = engine->plan;
+    engine->sinks = pipe_calloc(plan->sink_count + 1, sizeof *engine->sinks);
+    for (uint32_t i = 0; i < plan->sink_count; i++) {
         struct engine_sink *sink = &engine->sinks[i];
-        sink->def = &engine->plan->sinks[i];
+        sink->def = &plan->sinks[i];
         sink->is_topic = sink->def->kind == PIPE_SINK_KAFKA && !engine->options->no_output;
         sink->partitions = sink->def->partitions > 0 ? sink->def->partitions : 1;
         if (sink->is_topic && engine_option_path(engine, sink->def->name) != NULL)
             sink->is_topic = false; /* --path: JSON lines instead of the topic */
-        if (sink->is_topic ? !make_topic(engine, sink->def->target, sink->partitions, &sink->topic)
-                           : engine->log->grouped && !engine->options->no_output &&
-                                 !make_rows_topic(engine, sink, i))
+        if (sink->is_topic &&
+            !make_topic(engine, sink->def->target, sink->partitions, &sink->topic))
+            return false;
+    }
+    for (uint32_t i = 0; i < plan->sink_count && !engine->options->no_output; i++) {
+        const struct pipe_sink_def *sink = &plan->sinks[i];
+        bool rows = engine->log->grouped; /* no file of it is part of a commit */
+        if (sink->kind == PIPE_SINK_KAFKA)
+            continue;
+        if (sink->kind == PIPE_SINK_CLICKHOUSE && engine_option_path(engine, sink->name) == NULL
+                ? !make_table(engine, i)
+                : rows && !make_rows_topic(engine, &engine->sinks[i], i))
             return false;
     }
     return true;
@@ -229,9 +251,14 @@ static bool make_exchanges(struct pipe_engine *engine)
 
 /* ---- Tasks ---- */
 
-static struct pipe_hash_key hash_key_of(const struct pipe_engine *engine)
+static struct pipe_hash_key hash_key_of(const struct engine_task *task)
 {
-    return engine->store != NULL ? pipe_store_hash_key(engine->store) : (struct pipe_hash_key){0};
+    struct pipe_engine *engine = task->task.engine;
+    struct pipe_hash_key key = {0};
+    if (engine->store != NULL &&
+        !pipe_store_task_key(engine->store, task->task.stage_index, task->task.partition, &key))
+        engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
+    return key;
 }
 
 /* What leaves memory goes to the store, where there is one. */
@@ -296,7 +323,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
         const char *name = log->topics[task->topic].name;
         task->name = pipe_str_of(name, strlen(name));
     }
-    make_states(task, hash_key_of(engine));
+    make_states(task, hash_key_of(task));
 }
 
 static void make_tasks(struct pipe_engine *engine)
@@ -380,14 +407,14 @@ bool engine_setup(struct pipe_engine *engine)
         return false;
     make_tasks(engine);
     connect(engine);
-    return !engine->log->grouped || check_readers(engine);
+    return !engine->failed && (!engine->log->grouped || check_readers(engine));
 }
 
 void engine_drop_task(struct engine_task *task)
 {
     struct pipe_engine *engine = task->task.engine;
     const struct pipe_stage_def *stage = task->task.stage;
-    const struct pipe_hash_key hash_key = hash_key_of(engine);
+    const struct pipe_hash_key hash_key = hash_key_of(task);
     for (uint32_t i = 0; i < stage->state_count; i++) {
         task->ops[i]->destroy(task->task.states[i]);
         task->task.states[i] = task->ops[i]->create(&stage->states[i], &hash_key);

@@ -5,8 +5,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #define CONNECT_MS 5000
+#define LONG_BODY (256u << 10)
+#define UPLOAD_BYTES (1L << 20) /* a piece that is sent */
+#define DOWNLOAD_BYTES (256L << 10)
 
 struct pipe_http {
     CURLM *multi;
@@ -18,7 +22,11 @@ struct pipe_http_request {
     CURL *easy;
     struct curl_slist *headers;
     size_t answer_bytes;
-    bool too_long;
+    bool too_long, not_taken;
+    const char *const *wanted;
+    uint32_t wanted_count;
+    bool (*take)(void *context, struct pipe_str bytes);
+    void *context;
     struct pipe_http_answer answer;
 };
 
@@ -64,10 +72,40 @@ void pipe_http_close(struct pipe_http *http)
 
 /* ---- One request ---- */
 
+/* One line of the answer's head; a new head (behind "100 Continue") begins again. */
+static size_t take_header(char *bytes, size_t one, size_t count, void *context)
+{
+    struct pipe_http_request *request = context;
+    size_t size = one * count, left = size;
+    if (size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+        memset(request->answer.wanted, 0, sizeof request->answer.wanted);
+    for (uint32_t i = 0; i < request->wanted_count; i++) {
+        size_t name = strlen(request->wanted[i]);
+        if (size <= name || bytes[name] != ':' || strncasecmp(bytes, request->wanted[i], name) != 0)
+            continue;
+        const char *value = bytes + name + 1;
+        left = size - name - 1;
+        while (left > 0 && (*value == ' ' || *value == '\t'))
+            value++, left--;
+        while (left > 0 && (value[left - 1] == '\r' || value[left - 1] == '\n'))
+            left--;
+        snprintf(request->answer.wanted[i], sizeof request->answer.wanted[i], "%.*s", (int)left,
+                 value);
+    }
+    return size;
+}
+
 static size_t take_body(char *bytes, size_t one, size_t count, void *context)
 {
     struct pipe_http_request *request = context;
     size_t size = one * count;
+    long status = 0;
+    if (request->take != NULL)
+        curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300) {
+        request->not_taken = !request->take(request->context, pipe_str_of(bytes, size));
+        return request->not_taken ? CURL_WRITEFUNC_ERROR : size;
+    }
     if (size > request->answer_bytes - request->answer.body.size) {
         request->too_long = true;
         return CURL_WRITEFUNC_ERROR;
@@ -102,26 +140,52 @@ static void set_credentials(struct pipe_http_request *request)
     }
 }
 
+static void set_body(struct pipe_http_request *request, const struct pipe_http_call *call)
+{
+    CURL *easy = request->easy;
+    add_header(request, "Content-Type", call->content_type);
+    add_header(request, "Content-Encoding", call->content_encoding);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);
+    curl_easy_setopt(easy, call->body_borrowed ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS,
+                     call->body.data);
+    if (call->body.size >= LONG_BODY)
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES);
+}
+
+static void set_answer(struct pipe_http_request *request, const struct pipe_http_call *call)
+{
+    CURL *easy = request->easy;
+    request->answer_bytes = call->answer_bytes;
+    request->wanted = call->wanted;
+    request->wanted_count = call->wanted_count;
+    request->take = call->take;
+    request->context = call->context;
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
+    if (call->take != NULL)
+        curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, DOWNLOAD_BYTES);
+}
+
 static void set_call(struct pipe_http_request *request, const struct pipe_http_call *call)
 {
     CURL *easy = request->easy;
     add_header(request, "Accept", call->accept);
-    add_header(request, "Content-Type", call->content_type);
     add_header(request, "Expect", ""); /* no pause before the body */
     curl_easy_setopt(easy, CURLOPT_URL, call->url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->deadline_ms);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(call->deadline_ms < CONNECT_MS ? call->deadline_ms : CONNECT_MS));
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-    if (call->content_type != NULL) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);
-        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, call->body.data);
-    }
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)call->own_connection);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, (long)call->own_connection);
+    set_answer(request, call);
+    if (call->content_type != NULL)
+        set_body(request, call);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
     if (request->http->ca_file != NULL)
         curl_easy_setopt(easy, CURLOPT_CAINFO, request->http->ca_file);
@@ -132,7 +196,6 @@ struct pipe_http_request *pipe_http_begin(struct pipe_http *http, const struct p
 {
     struct pipe_http_request *request = pipe_calloc(1, sizeof *request);
     request->http = http;
-    request->answer_bytes = call->answer_bytes;
     request->easy = curl_easy_init();
     if (request->easy == NULL)
         pipe_out_of_memory();
@@ -176,6 +239,8 @@ static void finish(struct pipe_http_request *request, CURLcode code)
     } else if (request->too_long) {
         snprintf(answer->error, sizeof answer->error, "the answer is longer than %zu bytes",
                  request->answer_bytes);
+    } else if (request->not_taken) {
+        snprintf(answer->error, sizeof answer->error, "the rest of the answer was not wanted");
     } else {
         snprintf(answer->error, sizeof answer->error, "%s", curl_easy_strerror(code));
     }

@@ -27,21 +27,35 @@ struct pipe_http_config {
     const char *ca_file;         /* certificates to trust, PEM; NULL: those of the system */
 };
 
+#define PIPE_HTTP_WANTED 4 /* headers of an answer */
+
 struct pipe_http_call {
     const char *method; /* "GET" */
     const char *url;
-    const char *content_type; /* of the body; NULL: no body */
-    const char *accept;       /* NULL: anything */
+    const char *content_type;     /* of the body; NULL: no body */
+    const char *content_encoding; /* the body is packed so: "lz4"; NULL: it is not */
+    const char *accept;           /* NULL: anything */
     struct pipe_str body;
+    bool body_borrowed;  /* the body stays as it is until the request ends; else it is copied */
+    bool own_connection; /* made for this request: what was lost on one that was kept would be
+                            sent again silently */
     int64_t deadline_ms; /* from now */
     size_t answer_bytes; /* a longer answer is UNKNOWN */
+    const char *const *wanted; /* names of headers that the answer shall hold; static */
+    uint32_t wanted_count;     /* at most PIPE_HTTP_WANTED */
+    /* Takes the body of an answer with a status of 200 to 299 in pieces as they come (answer_bytes
+     * does not limit it, answer.body stays empty); false: it is enough, the outcome is UNKNOWN. */
+    bool (*take)(void *context, struct pipe_str bytes);
+    void *context;
 };
 
 struct pipe_http_answer {
     enum pipe_http_outcome outcome;
-    int status;           /* ANSWERED */
-    struct pipe_buf body; /* ANSWERED */
-    char error[256];      /* of the other outcomes: what went wrong, ASCII */
+    int status;                         /* ANSWERED */
+    struct pipe_buf body;               /* ANSWERED */
+    char wanted[PIPE_HTTP_WANTED][128]; /* values of those headers, cut; "": not there. Also of an
+                                           answer that broke off */
+    char error[256];                    /* of the other outcomes: what went wrong, ASCII */
 };
 
 struct pipe_http;         /* a client: connections that are kept */
@@ -51,7 +65,8 @@ struct pipe_http_request; /* one that was begun */
 struct pipe_http *pipe_http_open(const struct pipe_http_config *config);
 void pipe_http_close(struct pipe_http *http);
 
-/* Copies what the call points to. Never NULL: what is wrong is the answer's. */
+/* Copies what the call points to, but for a borrowed body. Never NULL: what is wrong is the
+ * answer's. */
 struct pipe_http_request *pipe_http_begin(struct pipe_http *http,
                                           const struct pipe_http_call *call);
 /* Goes on with all requests of the client; waits at most wait_ms for one of them to move. */

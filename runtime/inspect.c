@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "inspect.h"
+#include "state_transfer.h"
 
 struct inspection {
     const struct pipe_plan *plan;
@@ -132,7 +133,9 @@ static bool count_held(struct pipe_store *store, uint32_t stage, int32_t partiti
                        struct pipe_state_spilled *spilled)
 {
     const struct pipe_state_ops *ops = pipe_state_ops_of(def->kind);
-    struct pipe_hash_key hash_key = pipe_store_hash_key(store);
+    struct pipe_hash_key hash_key;
+    if (!pipe_store_task_key(store, stage, partition, &hash_key))
+        return false;
     void *state = ops->create(def, &hash_key);
     uint64_t entries;
     bool ok = pipe_store_load_state(store, stage, partition, index, ops, state, &entries);
@@ -391,6 +394,11 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
     struct pipe_inspect_options options;
     struct inspection in = {.plan = plan, .options = &options};
     int code = pipe_options_inspect(plan, argc, argv, &options);
+    if (code == 0 && strcmp(options.what, "table") == 0) {
+        code = inspect_table(plan, &options) ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+        pipe_options_free(&options.run);
+        return code;
+    }
     if (code != 0 || !open_log(&in, &code)) {
         pipe_options_free(&options.run);
         return code < 0 ? PIPE_EXIT_OK : code;

@@ -1,4 +1,5 @@
-/* inspect.h: what `NAME inspect` asks of Kafka (inspect_kafka.c). */
+/* inspect.h: what `NAME inspect` asks of Kafka (inspect_kafka.c), and of the files of tables
+ * (inspect_table.c). */
 #ifndef PIPE_INSPECT_H
 #define PIPE_INSPECT_H
 
@@ -24,5 +25,8 @@ bool inspect_kafka_tasks(struct inspect_kafka *kafka,
                          bool (*each)(void *context, const char *name, struct pipe_str value,
                                       int64_t end),
                          void *context);
+
+/* Prints the rows of a ClickHouse sink. False: after a message. */
+bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_options *options);
 
 #endif

@@ -94,6 +94,26 @@ bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *pa
     return code == RD_KAFKA_RESP_ERR_NO_ERROR || unreachable(admin, code);
 }
 
+bool kafka_admin_brokers(struct kafka_admin *admin, int32_t *ids, uint32_t most, uint32_t *count)
+{
+    int64_t until = engine_monotonic_us() + KAFKA_ADMIN_WAIT_MS * 1000LL;
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_resp_err_t code;
+    while ((code = rd_kafka_metadata(admin->client, 0, NULL, &metadata, CALL_MS)) !=
+               RD_KAFKA_RESP_ERR_NO_ERROR &&
+           !atomic_load(&admin->common->refused) && engine_monotonic_us() <= until) {
+        rd_kafka_poll(admin->client, 0); /* for what it says of errors */
+        engine_sleep_us(NAP_US);
+    }
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return unreachable(admin, code);
+    *count = (uint32_t)metadata->broker_cnt;
+    for (uint32_t i = 0; i < *count && i < most; i++)
+        ids[i] = metadata->brokers[i].id;
+    rd_kafka_metadata_destroy(metadata);
+    return true;
+}
+
 bool kafka_admin_wait(struct kafka_admin *admin, const char *name)
 {
     int64_t until = engine_monotonic_us() + KAFKA_ADMIN_WAIT_MS * 1000LL;
@@ -133,7 +153,7 @@ static rd_kafka_event_t *wait_for(struct call *call, const char *doing, const ch
 {
     call->event = rd_kafka_queue_poll(call->queue, KAFKA_ADMIN_WAIT_MS + 5000);
     if (call->event == NULL || rd_kafka_event_error(call->event) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        fail(call->admin, "could not %s topic %.250s: %s", doing, name,
+        fail(call->admin, "could not %s %.250s: %s", doing, name,
              call->event != NULL ? rd_kafka_event_error_string(call->event) : "no answer");
         return NULL;
     }
@@ -176,7 +196,7 @@ bool kafka_admin_create(struct kafka_admin *admin, const char *name, uint32_t pa
         (void)rd_kafka_NewTopic_set_config(topic, settings[i].name, settings[i].value);
     begin(&call, admin, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     rd_kafka_CreateTopics(admin->client, &topic, 1, call.options, call.queue);
-    rd_kafka_event_t *event = wait_for(&call, "create", name);
+    rd_kafka_event_t *event = wait_for(&call, "create topic", name);
     bool ok = event != NULL && created(admin, event, name);
     end(&call);
     rd_kafka_NewTopic_destroy(topic);
@@ -190,23 +210,24 @@ static const rd_kafka_ConfigResource_t *one(struct kafka_admin *admin, const cha
 {
     if (count == 1 && rd_kafka_ConfigResource_error(resources[0]) == RD_KAFKA_RESP_ERR_NO_ERROR)
         return resources[0];
-    fail(admin, "the settings of topic %.250s: %s", name,
+    fail(admin, "the settings of %.250s: %s", name,
          count == 1 ? rd_kafka_ConfigResource_error_string(resources[0]) : "no answer");
     return NULL;
 }
 
-bool kafka_admin_settings(struct kafka_admin *admin, const char *name,
-                          void (*each)(void *context, const char *name, const char *value,
-                                       bool own),
-                          void *context)
+typedef void (*each_setting)(void *context, const char *name, const char *value, bool own);
+
+static bool describe(struct kafka_admin *admin, rd_kafka_ResourceType_t type, const char *name,
+                     each_setting each, void *context)
 {
     struct call call;
     size_t count = 0;
-    rd_kafka_ConfigResource_t *asked = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
+    rd_kafka_ConfigResource_t *asked = rd_kafka_ConfigResource_new(type, name);
     const rd_kafka_ConfigResource_t *found = NULL;
     begin(&call, admin, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
     rd_kafka_DescribeConfigs(admin->client, &asked, 1, call.options, call.queue);
-    rd_kafka_event_t *event = wait_for(&call, "describe", name);
+    rd_kafka_event_t *event = wait_for(
+        &call, type == RD_KAFKA_RESOURCE_TOPIC ? "describe topic" : "describe broker", name);
     if (event != NULL) {
         const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
             rd_kafka_event_DescribeConfigs_result(event), &count);
@@ -226,6 +247,20 @@ bool kafka_admin_settings(struct kafka_admin *admin, const char *name,
     return found != NULL;
 }
 
+bool kafka_admin_settings(struct kafka_admin *admin, const char *name, each_setting each,
+                          void *context)
+{
+    return describe(admin, RD_KAFKA_RESOURCE_TOPIC, name, each, context);
+}
+
+bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id, each_setting each,
+                                 void *context)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", id);
+    return describe(admin, RD_KAFKA_RESOURCE_BROKER, name, each, context);
+}
+
 #if RD_KAFKA_VERSION >= 0x020400ff
 
 bool kafka_admin_set(struct kafka_admin *admin, const char *name,
@@ -240,7 +275,7 @@ bool kafka_admin_set(struct kafka_admin *admin, const char *name,
             topic, settings[i].name, RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET, settings[i].value));
     begin(&call, admin, RD_KAFKA_ADMIN_OP_INCREMENTALALTERCONFIGS);
     rd_kafka_IncrementalAlterConfigs(admin->client, &topic, 1, call.options, call.queue);
-    rd_kafka_event_t *event = wait_for(&call, "change", name);
+    rd_kafka_event_t *event = wait_for(&call, "change topic", name);
     if (event != NULL) {
         const rd_kafka_ConfigResource_t **resources =
             rd_kafka_IncrementalAlterConfigs_result_resources(
@@ -286,7 +321,7 @@ bool kafka_admin_set(struct kafka_admin *admin, const char *name,
         (void)rd_kafka_ConfigResource_set_config(topic, settings[i].name, settings[i].value);
     begin(&call, admin, RD_KAFKA_ADMIN_OP_ALTERCONFIGS);
     rd_kafka_AlterConfigs(admin->client, &topic, 1, call.options, call.queue);
-    rd_kafka_event_t *event = wait_for(&call, "change", name);
+    rd_kafka_event_t *event = wait_for(&call, "change topic", name);
     if (event != NULL) {
         const rd_kafka_ConfigResource_t **resources = rd_kafka_AlterConfigs_result_resources(
             rd_kafka_event_AlterConfigs_result(event), &resource_count);

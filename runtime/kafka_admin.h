@@ -27,6 +27,8 @@ struct kafka_topic_setting {
 bool kafka_admin_open(struct kafka_admin *admin, const struct pipe_kafka_config *config);
 void kafka_admin_close(struct kafka_admin *admin);
 
+/* The ids of the brokers that the cluster has, at most `most`; *count: how many there are. */
+bool kafka_admin_brokers(struct kafka_admin *admin, int32_t *ids, uint32_t most, uint32_t *count);
 /* partitions 0: there is no such topic. */
 bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *partitions,
                        uint32_t *replicas);
@@ -41,6 +43,11 @@ bool kafka_admin_settings(struct kafka_admin *admin, const char *name,
                           void (*each)(void *context, const char *name, const char *value,
                                        bool own),
                           void *context);
+/* The same of a broker. */
+bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id,
+                                 void (*each)(void *context, const char *name, const char *value,
+                                              bool own),
+                                 void *context);
 /* Sets these, and leaves the others of the topic as they are. */
 bool kafka_admin_set(struct kafka_admin *admin, const char *name,
                      const struct kafka_topic_setting *settings, uint32_t count);

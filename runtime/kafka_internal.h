@@ -167,6 +167,7 @@ struct kafka_log {
     struct pipe_log log; /* first */
     struct kafka_common *common;
     bool read_only, solo;
+    uint32_t prefetch_kib; /* of all partitions */
     rd_kafka_t *member, *fetcher, *observer;
     char *cluster; /* id */
     struct kafka_topic *topics;

@@ -4,6 +4,7 @@
  * and durable together, or not at all; readers see committed records only.
  *
  *   log_embedded.c   RocksDB in the run directory; one process, which has all partitions
+ *   log_embedded_attach.c  a second handle on that, for another thread
  *   log_kafka.c      Apache Kafka: transactions; several processes share the partitions as a group
  *   tests/sim        a simulated cluster with faults by seed
  *
@@ -185,6 +186,11 @@ enum pipe_log_state pipe_log_read_on(struct pipe_log *log, struct pipe_log_reade
 struct pipe_log *pipe_log_embedded_open(const char *dir, bool read_only, char *error,
                                         size_t error_bytes);
 
+/* A second handle on an embedded log that is open, for one other thread: reads what is committed,
+ * and commits positions and values of its own, each commit synced by itself; topics are those that
+ * the log has now. It has no append. Closed before `of`. */
+struct pipe_log *pipe_log_embedded_attach(struct pipe_log *of);
+
 /* ---- Kafka ---- */
 struct pipe_kafka_property {
     const char *name, *value;
@@ -197,6 +203,7 @@ struct pipe_kafka_config {
     const struct pipe_kafka_property *properties; /* of librdkafka; bootstrap.servers among them */
     uint32_t property_count;
     int64_t transaction_timeout_ms; /* default 10000 */
+    uint32_t prefetch_kib;          /* of all partitions; 0: 16 MiB */
     bool read_only;                 /* no group, no producer: for reconcile and inspect */
     bool solo; /* never joins: the group has no members, and keeps what its one producer puts */
 };

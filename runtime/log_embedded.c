@@ -153,7 +153,7 @@ static size_t named_key(char *to, size_t room, char kind, const char *name)
     return size + 1;
 }
 
-static bool embedded_put(struct pipe_log *outer, const char *name, const void *value, size_t bytes)
+bool embedded_put(struct pipe_log *outer, const char *name, const void *value, size_t bytes)
 {
     struct embedded *log = embedded_of(outer);
     char key[512];
@@ -165,8 +165,7 @@ static bool embedded_put(struct pipe_log *outer, const char *name, const void *v
     return true;
 }
 
-static bool embedded_get(struct pipe_log *outer, const char *name, struct pipe_buf *value,
-                         bool *found)
+bool embedded_get(struct pipe_log *outer, const char *name, struct pipe_buf *value, bool *found)
 {
     struct embedded *log = embedded_of(outer);
     char key[512], *error = NULL;
@@ -184,9 +183,9 @@ static bool embedded_get(struct pipe_log *outer, const char *name, struct pipe_b
     return true;
 }
 
-static bool embedded_list(struct pipe_log *outer, const char *prefix,
-                          bool (*each)(void *context, const char *name, struct pipe_str value),
-                          void *context)
+bool embedded_list(struct pipe_log *outer, const char *prefix,
+                   bool (*each)(void *context, const char *name, struct pipe_str value),
+                   void *context)
 {
     struct embedded *log = embedded_of(outer);
     char key[512], name[512], *error = NULL;
@@ -213,15 +212,15 @@ static bool embedded_list(struct pipe_log *outer, const char *prefix,
 }
 
 /* Positions are metadata under their names. */
-static bool embedded_get_position(struct pipe_log *outer, const struct pipe_log_position *of_task,
-                                  struct pipe_log_committed *committed)
+bool embedded_get_position(struct pipe_log *outer, const struct pipe_log_position *of_task,
+                           struct pipe_log_committed *committed)
 {
     committed->offset = -1;
     committed->first = 0;
     return embedded_get(outer, of_task->name, committed->value, &committed->found);
 }
 
-static bool embedded_put_position(struct pipe_log *outer, const struct pipe_log_position *position)
+bool embedded_put_position(struct pipe_log *outer, const struct pipe_log_position *position)
 {
     return embedded_put(outer, position->name, position->value.data, position->value.size);
 }
@@ -262,7 +261,7 @@ static bool write_commit(struct pipe_log *outer)
     log->committed_topics = log->log.topic_count;
     for (uint32_t t = 0; t < log->log.topic_count; t++) {
         for (uint32_t p = 0; p < log->log.topics[t].partitions; p++)
-            log->parts[t][p].end = log->parts[t][p].next;
+            __atomic_store_n(&log->parts[t][p].end, log->parts[t][p].next, __ATOMIC_RELEASE);
     }
     log->log.pending_bytes = 0;
     log->log.commits++;
@@ -386,12 +385,12 @@ static bool embedded_topic(struct pipe_log *outer, const char *name, uint32_t pa
     return true;
 }
 
-static int64_t embedded_end(const struct pipe_log *outer, uint32_t topic, int32_t partition)
+int64_t embedded_end(const struct pipe_log *outer, uint32_t topic, int32_t partition)
 {
-    return ((const struct embedded *)outer)->parts[topic][partition].end;
+    return embedded_end_of(&((const struct embedded *)outer)->parts[topic][partition]);
 }
 
-static int64_t embedded_begin(struct pipe_log *outer, uint32_t topic, int32_t partition)
+int64_t embedded_begin(struct pipe_log *outer, uint32_t topic, int32_t partition)
 {
     (void)outer;
     (void)topic;
@@ -400,8 +399,7 @@ static int64_t embedded_begin(struct pipe_log *outer, uint32_t topic, int32_t pa
 }
 
 /* This process alone writes: what it has committed is all there is. */
-static bool embedded_at_end(struct pipe_log *outer, uint32_t topic, int32_t partition,
-                            int64_t offset)
+bool embedded_at_end(struct pipe_log *outer, uint32_t topic, int32_t partition, int64_t offset)
 {
     return offset >= embedded_end(outer, topic, partition);
 }

@@ -20,7 +20,7 @@
 
 /* One partition of a topic that is written to or asked for its end. */
 struct part {
-    int64_t end;  /* committed */
+    int64_t end;  /* committed; also read by a handle that is attached, in another thread */
     int64_t next; /* with what is pending */
     int64_t base; /* of the chunk being filled */
     uint32_t count;
@@ -60,6 +60,26 @@ static inline struct embedded *embedded_of(struct pipe_log *log)
 {
     return (struct embedded *)log;
 }
+
+/* Where a partition's committed records end: whoever sees an end also sees the records before it.
+ */
+static inline int64_t embedded_end_of(const struct part *part)
+{
+    return __atomic_load_n(&part->end, __ATOMIC_ACQUIRE);
+}
+
+/* log_embedded.c: the ops that an attached handle has too (log_embedded_attach.c). */
+bool embedded_put(struct pipe_log *log, const char *name, const void *value, size_t value_bytes);
+bool embedded_get(struct pipe_log *log, const char *name, struct pipe_buf *value, bool *found);
+bool embedded_list(struct pipe_log *log, const char *prefix,
+                   bool (*each)(void *context, const char *name, struct pipe_str value),
+                   void *context);
+bool embedded_get_position(struct pipe_log *log, const struct pipe_log_position *of,
+                           struct pipe_log_committed *committed);
+bool embedded_put_position(struct pipe_log *log, const struct pipe_log_position *position);
+int64_t embedded_begin(struct pipe_log *log, uint32_t topic, int32_t partition);
+int64_t embedded_end(const struct pipe_log *log, uint32_t topic, int32_t partition);
+bool embedded_at_end(struct pipe_log *log, uint32_t topic, int32_t partition, int64_t offset);
 
 /* The first error counts; takes `cause`. Both return false. */
 bool embedded_fail(struct embedded *log, const char *doing, char *cause);

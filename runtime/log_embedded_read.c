@@ -194,7 +194,7 @@ enum pipe_log_state embedded_read(struct pipe_log_reader *reader, uint32_t max_r
     struct embedded *log = reader->log;
     *count = 0;
     if (reader->offset >= before ||
-        reader->offset >= log->parts[reader->topic][reader->partition].end)
+        reader->offset >= embedded_end_of(&log->parts[reader->topic][reader->partition]))
         return PIPE_LOG_END;
     if (reader->left == 0) {
         release_chunk(reader);

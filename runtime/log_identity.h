@@ -7,9 +7,10 @@
 
 #include "log.h"
 
-/* The form of keys and values in the database: raised with every change to it, so that a program
- * refuses what it would misread. Directories from before layouts were named have layout 1. */
-#define LOG_LAYOUT "2"
+/* The form of keys and values in the database, and what is kept in it: raised with every change to
+ * it, so that a program refuses what it would misread. Directories from before layouts were named
+ * have layout 1; before 3 the rows of tables were in files only. */
+#define LOG_LAYOUT "3"
 
 /* Sets log->incarnation, which a new log gets here, and *batches. False: log->error, and *foreign:
  * it is of another layout. `path` is for messages. */

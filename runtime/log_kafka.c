@@ -54,7 +54,7 @@ static uint32_t read_partitions(const struct kafka_log *log)
 bool kafka_open_fetcher(struct kafka_log *log)
 {
     char queued[24], fetched[24], error[512];
-    uint32_t share_kib = PREFETCH_KIB / read_partitions(log);
+    uint32_t share_kib = log->prefetch_kib / read_partitions(log);
     share_kib = share_kib < PARTITION_KIB_MIN ? PARTITION_KIB_MIN : share_kib;
     uint32_t fetch_kib = share_kib < PARTITION_KIB_MAX ? share_kib : PARTITION_KIB_MAX;
     snprintf(queued, sizeof queued, "%u", share_kib);
@@ -356,6 +356,7 @@ struct pipe_log *pipe_log_kafka_open(const struct pipe_kafka_config *config, cha
     log->log.metadata_bytes = KAFKA_METADATA_BYTES / 4 * 3 - METADATA_OVERHEAD;
     log->read_only = config->read_only;
     log->solo = config->solo;
+    log->prefetch_kib = config->prefetch_kib > 0 ? config->prefetch_kib : PREFETCH_KIB;
     log->common = kafka_common_new(config, error, error_bytes);
     if (log->common != NULL && kafka_member_open(log, error, error_bytes))
         log->observer = open_observer(log->common, error, error_bytes);

@@ -309,6 +309,7 @@ static void look(const struct pipe_engine *engine, struct metrics_snapshot *mine
     mine->state_limit =
         engine->options->state_bytes > 0 ? engine->options->state_bytes : PIPE_STATE_BYTES;
     mine->state_disk = engine->store != NULL ? pipe_store_disk_bytes(engine->store) : 0;
+    checkpoints_figures(engine, &mine->checkpoints);
 }
 
 /* ---- Publishing ---- */

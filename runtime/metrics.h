@@ -1,6 +1,7 @@
 /*
  * metrics.h: what an engine tells of itself while it runs: /metrics, /healthz and /readyz.
  *
+ *   metrics_tables.c    what the follower tells
  *   metrics_listen.c    --listen ADDRESS:PORT and the socket
  *   metrics.c           the engine's side: adds up with every commit, publishes a few times a
  * second metrics_ages.c      how old records are when they are committed metrics_text.c Prometheus'
@@ -54,6 +55,8 @@ void metrics_row(struct metrics_ages *ages, int64_t now_ms, int64_t kafka_time_m
 void metrics_outcome(struct pipe_engine *engine, int64_t from_us, enum pipe_log_outcome outcome);
 /* What was read since the last commit is forgotten, to be read again. */
 void metrics_aborted(struct pipe_engine *engine);
+/* What the follower tells is shown from now on (engine->follower). */
+void metrics_follows(struct pipe_engine *engine);
 /* Once a turn of the loop, also of that of a replay: publishes. */
 void metrics_turn(struct pipe_engine *engine, enum metrics_phase phase);
 

@@ -7,43 +7,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
-
-/* ---- Histograms and ages (metrics_ages.c) ---- */
-
-#define METRICS_BOUNDS_MAX 24
-struct metrics_histogram {
-    uint64_t counts[METRICS_BOUNDS_MAX + 1]; /* not cumulative; behind the bounds: the rest */
-    double sum_seconds;
-};
-struct metrics_bounds {
-    uint32_t count;
-    double seconds[METRICS_BOUNDS_MAX];
-};
-extern const struct metrics_bounds metrics_commit_bounds, metrics_latency_bounds;
-void metrics_observe(struct metrics_histogram *histogram, const struct metrics_bounds *bounds,
-                     double seconds, uint64_t count);
-
-/* How many records came at which broker time since the last commit. Their age is known at the
- * commit only, and there may be millions: they are counted by distance from a moment, to 1/32 of
- * that distance. Of such a class the oldest is taken. */
-#define METRICS_AGE_BITS 5
-#define METRICS_AGE_SLOTS ((40u - METRICS_AGE_BITS + 1) << METRICS_AGE_BITS)
-struct metrics_ages {
-    bool any;
-    int64_t from_ms;                        /* the moment */
-    uint32_t first, last;                   /* slots in use */
-    uint64_t without;                       /* without a broker time */
-    uint64_t counts[2 * METRICS_AGE_SLOTS]; /* by growing age */
-};
-void metrics_ages_add(struct metrics_ages *ages, int64_t now_ms, int64_t time_ms, uint64_t count);
-void metrics_ages_clear(struct metrics_ages *ages);
-/* Into the histogram (NULL: none) as committed at `commit_ms`, and cleared. Returns how many are
- * at most fresh_ms old, with those without a time. */
-uint64_t metrics_ages_fold(struct metrics_ages *ages, int64_t commit_ms, int64_t fresh_ms,
-                           const struct metrics_bounds *bounds,
-                           struct metrics_histogram *histogram);
+#include "metrics_ages.h"
 
 /* ---- What is shown ---- */
 
@@ -87,6 +54,7 @@ struct metrics_snapshot {
     uint64_t outcomes[METRICS_OUTCOMES];
     int64_t last_commit_ms;
     uint64_t log_bytes, replayed, restored, state_limit, state_disk;
+    struct checkpoint_figures checkpoints;
 };
 
 /* ---- The state of a server ---- */
@@ -104,7 +72,8 @@ struct pipe_metrics {
     /* Read by the server's thread: */
     _Atomic int64_t turned_us; /* monotonic: the last sign of life */
     _Atomic int phase, readiness;
-    int64_t started_ms; /* wall; constant */
+    int64_t started_ms;                            /* wall; constant */
+    struct pipe_follower_thread *_Atomic follower; /* NULL: there is none (yet) */
     pthread_mutex_t lock;
     struct metrics_snapshot shown; /* with the lock */
     /* The engine thread's: */
@@ -144,6 +113,11 @@ void metrics_histogram_text(struct metrics_text *text, const struct metrics_hist
                             const char *value);
 /* The whole page, with the lock (metrics_render.c). */
 void metrics_render(const struct pipe_metrics *metrics, int64_t now_ms, struct pipe_buf *to);
+/* Those of the follower (metrics_tables.c). */
+void metrics_render_tables(struct metrics_text *text, const struct pipe_metrics *metrics,
+                           int64_t now_ms);
+/* The sink of a table that stands still; NULL: none does. */
+const char *metrics_halted_table(const struct pipe_metrics *metrics);
 /* process_… (metrics_process.c) */
 void metrics_render_process(struct metrics_text *text);
 

@@ -218,6 +218,19 @@ static void render_states(struct metrics_text *text, const struct pipe_plan *pla
     metrics_u64(text, of->state_disk, NULL);
 }
 
+static void render_checkpoints(struct metrics_text *text, const struct checkpoint_figures *of)
+{
+    metrics_family(text, METRIC_CHECKPOINT_AGE);
+    metrics_double(text, of->age_seconds, NULL);
+    metrics_family(text, METRIC_CHECKPOINTS);
+    metrics_u64(text, of->uploaded, "outcome", "uploaded", NULL);
+    metrics_u64(text, of->failed, "outcome", "failed", NULL);
+    metrics_family(text, METRIC_CHECKPOINT_BYTES);
+    metrics_u64(text, of->uploaded_bytes, NULL);
+    metrics_family(text, METRIC_CHECKPOINT_RESTORED);
+    metrics_u64(text, of->restored_tasks, NULL);
+}
+
 void metrics_render(const struct pipe_metrics *metrics, int64_t now_ms, struct pipe_buf *to)
 {
     const struct pipe_plan *plan = metrics->plan;
@@ -242,7 +255,9 @@ void metrics_render(const struct pipe_metrics *metrics, int64_t now_ms, struct p
         metrics_histogram_text(&text, &shown->sources[i], &metrics_latency_bounds, "source",
                                plan->sources[i].name);
     render_sinks(&text, plan, shown);
+    metrics_render_tables(&text, metrics, now_ms);
     render_commits(&text, shown);
     render_states(&text, plan, shown);
+    render_checkpoints(&text, &shown->checkpoints);
     metrics_render_process(&text);
 }

@@ -56,6 +56,12 @@ struct metrics_health metrics_ready(const struct pipe_metrics *metrics, int64_t 
         return health;
     health.status = readiness == READINESS_READY ? 200 : 503;
     snprintf(health.text, sizeof health.text, "%s", reasons[readiness]);
+    const char *table = health.status == 200 ? metrics_halted_table(metrics) : NULL;
+    if (table == NULL)
+        return health;
+    health.status = 503;
+    snprintf(health.text, sizeof health.text,
+             "not ready: the table of sink %.100s stands still until a restart\n", table);
     return health;
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "checkpoint.h"
 #include "metrics.h"
 #include "options.h"
 
@@ -296,6 +297,13 @@ const char *option_take_start(void *context, const char *value)
                : "expected an instant, for example 2026-01-31T10:00:00Z";
 }
 
+static const char *take_no_follow(void *options, const char *value)
+{
+    (void)value;
+    ((struct pipe_run_options *)options)->no_follow = true;
+    return NULL;
+}
+
 static const char *take_until_end(void *options, const char *value)
 {
     (void)value;
@@ -392,6 +400,10 @@ static const struct option_row run_rows[] = {
      take_instance},
     {"--group", "NAME", "with Kafka: share the topics as this group (pipec.NAME)",
      option_take_group},
+    {"--checkpoints", "URL",
+     "with Kafka: keep copies of the state in file:///DIR, which the group shares",
+     checkpoints_take_url},
+    {"--checkpoint-interval", "D", "at most one each D (60s)", checkpoints_take_interval},
     {"--accept-gap", option_no_value, "with Kafka: go on behind records that retention has deleted",
      take_accept_gap},
     {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
@@ -410,6 +422,8 @@ static const struct option_row run_rows[] = {
      take_until_end},
     {"--no-output", option_no_value, "discard what goes to sinks (for measurements)",
      take_no_output},
+    {"--no-follow", option_no_value, "leave the rows of tables in their topics, for `follow`",
+     take_no_follow},
     {"--commit-interval", "D", "commit every D, for example 500ms", option_take_commit},
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", option_take_max_record},
@@ -512,6 +526,51 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
         options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
     int code = option_check_paths(plan, "run", options);
     return code != 0 ? code : pipe_options_check_run(plan, options);
+}
+
+/* ---- follow ---- */
+
+static const struct option_row follow_rows[] = {
+    {"--kafka", "KEY=VALUE", "a property of librdkafka, for example bootstrap.servers=host:9092",
+     option_take_kafka},
+    {"--state", "DIR", "keep the name of the instance there (NAME.state)", take_state},
+    {"--instance", "NAME", "of this process (made once, kept there)", take_instance},
+    {"--group", "NAME", "the group of the runs (pipec.NAME)", option_take_group},
+    {"--accept-gap", option_no_value, "go on behind records that retention has deleted",
+     take_accept_gap},
+    {"--until-end", option_no_value, "end when all that is committed is in the tables",
+     take_until_end},
+};
+
+static const char follow_intro[] =
+    "Brings committed rows from Kafka into the tables of ClickHouse (PIPE_CLICKHOUSE_URL), each "
+    "once, and\n"
+    "does nothing else: for runs with --no-follow, or beside others, whose partitions it shares "
+    "then.\n"
+    "Ends by SIGTERM. Exit: as run.\n";
+
+int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
+                        struct pipe_run_options *options)
+{
+    const size_t count = sizeof follow_rows / sizeof follow_rows[0];
+    *options = (struct pipe_run_options){.commit_ms = 1};
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            option_usage(plan, "follow [options]", follow_intro, follow_rows, count);
+            return -1;
+        }
+        int code = option_take(plan, "follow", argc, argv, &i, follow_rows, count, options);
+        if (code != 0)
+            return code;
+    }
+    int code = pipe_options_check_run(plan, options);
+    if (code != 0 || options->transport != NULL)
+        return code;
+    fprintf(stderr,
+            "%s follow: where is Kafka? give --kafka bootstrap.servers=host:port, or "
+            "PIPE_KAFKA_BOOTSTRAP\n",
+            plan->name);
+    return PIPE_EXIT_USAGE;
 }
 
 void pipe_options_free(struct pipe_run_options *options)

@@ -26,6 +26,7 @@ static const char *kafka_option(const struct pipe_run_options *options)
            : options->kafka.instance != NULL ? "--instance"
            : options->kafka.group != NULL    ? "--group"
            : options->accept_gap             ? "--accept-gap"
+           : options->checkpoints != NULL    ? "--checkpoints"
                                              : NULL;
 }
 
@@ -47,6 +48,21 @@ static int check_interval(const struct pipe_plan *plan, const struct pipe_run_op
             plan->name, (long long)options->commit_ms, (long long)config.transaction_timeout_ms,
             (long long)options->commit_ms * 3 + 1000);
     return PIPE_EXIT_USAGE;
+}
+
+/* An embedded run keeps log and state in one place: state alone, elsewhere, restores nothing. */
+static int check_checkpoints(const struct pipe_plan *plan, const struct pipe_run_options *options)
+{
+    const char *wrong =
+        options->checkpoints != NULL && options->embedded != NULL
+            ? "--checkpoints is about Kafka; an embedded run has its log beside its state, so copy "
+              "the directory of --embedded while no run uses it"
+        : options->checkpoints == NULL && options->checkpoint_ms > 0
+            ? "--checkpoint-interval is about --checkpoints; add that"
+            : NULL;
+    if (wrong != NULL)
+        fprintf(stderr, "%s run: %s\n", plan->name, wrong);
+    return wrong != NULL ? PIPE_EXIT_USAGE : 0;
 }
 
 static int choose_transport(const struct pipe_plan *plan, struct pipe_run_options *options)
@@ -147,7 +163,8 @@ static int check_inputs(const struct pipe_plan *plan, const struct pipe_run_opti
 
 int pipe_options_check_run(const struct pipe_plan *plan, struct pipe_run_options *options)
 {
-    int code = choose_transport(plan, options);
+    int code = check_checkpoints(plan, options);
+    code = code != 0 ? code : choose_transport(plan, options);
     code = code != 0 ? code : check_directory(plan, options);
     return code != 0 ? code : check_inputs(plan, options);
 }

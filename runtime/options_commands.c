@@ -287,9 +287,9 @@ static const struct option_row inspect_rows[] = {
      "instead of DIR: a property of librdkafka, for example bootstrap.servers=host:9092",
      option_take_kafka},
     {"--group", "NAME", "with Kafka: the group (pipec.NAME)", option_take_group},
-    {"--partition", "P", "dump: only this partition", take_partition},
-    {"--from", "N", "dump: begin at offset N", take_from},
-    {"--limit", "N", "dump: at most N records, partition after partition", take_limit},
+    {"--partition", "P", "dump, table: only this partition", take_partition},
+    {"--from", "N", "dump, table: begin at offset N", take_from},
+    {"--limit", "N", "dump, table: at most N records, partition after partition", take_limit},
 };
 #define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
 
@@ -301,13 +301,16 @@ static const char inspect_intro[] =
     "  watermarks   the time of every task\n"
     "  state        what every operator remembers (not of Kafka), and the counters of every "
     "stream\n"
-    "  dump TOPIC   the records of a topic, one JSON object a line\n";
+    "  dump TOPIC   the records of a topic, one JSON object a line\n"
+    "  table SINK   the rows in the files of a ClickHouse sink (not of Kafka), the same\n";
 
-static const char *const inspect_words[] = {"topics", "offsets", "watermarks", "state", "dump"};
+static const char *const inspect_words[] = {"topics", "offsets", "watermarks",
+                                            "state",  "dump",    "table"};
+#define INSPECT_WORDS (sizeof inspect_words / sizeof inspect_words[0])
 
 static bool is_inspect_word(const char *word)
 {
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < INSPECT_WORDS; i++) {
         if (strcmp(word, inspect_words[i]) == 0)
             return true;
     }
@@ -318,17 +321,28 @@ static bool is_inspect_word(const char *word)
 static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
                        const char *extra)
 {
-    bool known = is_inspect_word(options->what), dump = strcmp(options->what, "dump") == 0;
-    if (!known) {
-        const char *nearest = pipe_nearest(options->what, inspect_words, 5);
-        fprintf(stderr, "%s inspect: '%s' is not topics, offsets, watermarks, state or dump",
+    bool table = strcmp(options->what, "table") == 0;
+    bool dump = table || strcmp(options->what, "dump") == 0; /* has a word behind it */
+    if (!is_inspect_word(options->what)) {
+        const char *nearest = pipe_nearest(options->what, inspect_words, INSPECT_WORDS);
+        fprintf(stderr, "%s inspect: '%s' is not topics, offsets, watermarks, state, dump or table",
                 plan->name, options->what);
         option_did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
     if (dump && options->topic == NULL) {
-        fprintf(stderr, "%s inspect: which topic? %s inspect %s topics lists them\n", plan->name,
-                plan->name, options->dir != NULL ? options->dir : "");
+        fprintf(stderr, "%s inspect: which %s? %s %s%s lists them\n", plan->name,
+                table ? "sink" : "topic", plan->name, table ? "explain" : "inspect ",
+                table                  ? ""
+                : options->dir != NULL ? options->dir
+                                       : "topics");
+        return PIPE_EXIT_USAGE;
+    }
+    if (table && options->dir == NULL) {
+        fprintf(stderr,
+                "%s inspect: the files of a table are in a directory: %s inspect DIR table "
+                "%s; on a server, ask that\n",
+                plan->name, plan->name, options->topic);
         return PIPE_EXIT_USAGE;
     }
     if (extra != NULL || (!dump && options->topic != NULL)) {
@@ -338,7 +352,8 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
         return PIPE_EXIT_USAGE;
     }
     if (options->dumps && !dump) {
-        fprintf(stderr, "%s inspect: --partition, --from and --limit are about dump, not %s\n",
+        fprintf(stderr,
+                "%s inspect: --partition, --from and --limit are about dump and table, not %s\n",
                 plan->name, options->what);
         return PIPE_EXIT_USAGE;
     }
@@ -369,10 +384,10 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
         .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(
-                plan,
-                "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC] [options]",
-                inspect_intro, inspect_rows, INSPECT_ROWS);
+            option_usage(plan,
+                         "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC | "
+                         "table SINK] [options]",
+                         inspect_intro, inspect_rows, INSPECT_ROWS);
             return -1;
         }
         if (argv[i][0] != '-') {

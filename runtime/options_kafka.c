@@ -135,6 +135,7 @@ bool pipe_kafka_config(const struct pipe_plan *plan, const struct pipe_kafka_opt
                                          .plan_hash = plan->hash,
                                          .group = options->group,
                                          .instance = options->instance,
+                                         .prefetch_kib = options->prefetch_kib,
                                          .transaction_timeout_ms = KAFKA_TRANSACTION_MS};
     if (timeout != NULL &&
         !pipe_parse_count(timeout, 1000, 900000, &config->transaction_timeout_ms)) {

@@ -223,6 +223,57 @@ struct pipe_source_def {
     uint32_t stage; /* the stage that reads it */
 };
 
+/* A table of ClickHouse as the plan wants it (semantics.md §6); clickhouse.sql is its statements.
+ */
+enum pipe_table_keeping {
+    PIPE_TABLE_ALL,           /* MergeTree: every row */
+    PIPE_TABLE_LAST_REVISION, /* ReplacingMergeTree(revision): of rows with one ORDER BY the last */
+    PIPE_TABLE_LAST_VERSION   /* the same by another column: an upsert */
+};
+struct pipe_table_column {
+    const char *name; /* not quoted */
+    const char *type; /* "LowCardinality(Nullable(String))" */
+};
+enum pipe_table_object {
+    PIPE_TABLE_DATABASE,
+    PIPE_TABLE_TABLE,
+    PIPE_TABLE_VIEW,
+    PIPE_TABLE_MATERIALIZED_VIEW
+};
+struct pipe_table_statement {
+    enum pipe_table_object object;
+    const char *name; /* of the object; "db.table" */
+    const char *sql;  /* CREATE … IF NOT EXISTS …, without a semicolon */
+};
+struct pipe_table_rollup {
+    const char *table, *view; /* AggregatingMergeTree, and the materialized view that feeds it */
+    const char *select;       /* the view's */
+    const char *order_by;
+    const struct pipe_table_column *columns;
+    uint32_t column_count;
+};
+struct pipe_table_def {
+    const char *name; /* the sink's target */
+    enum pipe_table_keeping keeping;
+    const char *engine;       /* "ReplacingMergeTree(revision)" */
+    const char *order_by;     /* as in the statement, without parentheses */
+    const char *partition_by; /* the same; NULL: none */
+    const char *view;         /* shows what counts, where keeping is not ALL; else NULL */
+    const char *view_select;
+    bool allow_nullable_key;
+    int64_t deduplication_window; /* blocks */
+    /* What an insert sends, in this order: the columns of pipe_sink_def.row, _pipe_deleted if
+     * has_deleted (UInt8), _pipe_partition, _pipe_offset. */
+    const struct pipe_table_column *columns;
+    uint32_t column_count;
+    bool has_deleted;
+    const struct pipe_table_rollup *rollups;
+    uint32_t rollup_count;
+    /* In the order in which they are run: databases, table, view, roll-ups and their views. */
+    const struct pipe_table_statement *statements;
+    uint32_t statement_count;
+};
+
 enum pipe_sink_kind {
     PIPE_SINK_KAFKA,
     PIPE_SINK_CLICKHOUSE,
@@ -243,8 +294,10 @@ struct pipe_sink_def {
     const char *avro_schema;
     uint64_t avro_fingerprint; /* AVRO */
     bool exactly_once, source_key;
-    int64_t commit_ms, commit_bytes; /* 0: follow the pipeline */
-    int64_t fresh_ms;                /* of its slo; 0: none */
+    bool upsert; /* kafka: the last row of a key counts, a delete is a tombstone */
+    int64_t commit_ms, commit_bytes;    /* 0: follow the pipeline */
+    int64_t fresh_ms;                   /* of its slo; 0: none */
+    const struct pipe_table_def *table; /* CLICKHOUSE; else NULL */
 };
 
 struct pipe_exchange_def {
@@ -460,6 +513,9 @@ static inline bool pipe_encoded(struct pipe_task *task, const void *row, const v
  * source's record. Copies. */
 void pipe_emit(struct pipe_task *task, uint32_t sink, const struct pipe_record *record,
                struct pipe_str key, struct pipe_str value);
+/* The same to a table that has_deleted: a JSON object, which says so in a last member. */
+void pipe_emit_deletable(struct pipe_task *task, uint32_t sink, const struct pipe_record *record,
+                         struct pipe_str value, bool deleted);
 
 /* Sends a row to an exchange, by the encoded key in task->key. Copies. Counts `shipped` of the
  * exchange's stream; the engine counts `received` when the row comes out, before it calls

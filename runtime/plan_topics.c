@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "follower.h"
 
 /* Rows lie where their source's record was, or their task: the greatest number of these. */
 static uint32_t most_partitions(const struct pipe_plan *plan)
@@ -55,10 +56,13 @@ struct pipe_plan_topic *pipe_plan_topics(const struct pipe_plan *plan, uint32_t 
         pipe_plan_topic(plan, PIPE_TOPIC_SOURCE, i, &topics[used++]);
         pipe_plan_topic(plan, PIPE_TOPIC_TIME, i, &topics[used++]);
     }
-    for (uint32_t i = 0; i < plan->sink_count; i++)
-        pipe_plan_topic(plan,
-                        plan->sinks[i].kind == PIPE_SINK_KAFKA ? PIPE_TOPIC_SINK : PIPE_TOPIC_ROWS,
-                        i, &topics[used++]);
+    for (uint32_t i = 0; i < plan->sink_count; i++) {
+        uint32_t topic_sink;
+        if (plan->sinks[i].kind == PIPE_SINK_KAFKA)
+            pipe_plan_topic(plan, PIPE_TOPIC_SINK, i, &topics[used++]);
+        else if (!pipe_plan_followed(plan, i, &topic_sink))
+            pipe_plan_topic(plan, PIPE_TOPIC_ROWS, i, &topics[used++]);
+    }
     for (uint32_t i = 0; i < plan->exchange_count; i++)
         pipe_plan_topic(plan, PIPE_TOPIC_EXCHANGE, i, &topics[used++]);
     *count = used;

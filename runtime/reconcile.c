@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "clickhouse.h"
 #include "reconcile.h"
 #include "system_calls.h"
 
@@ -147,10 +148,30 @@ static bool open_directory(struct reconcile *r)
            reconcile_fail(r, PIPE_EXIT_DATA, "%s", engine->log->error);
 }
 
+/* On Kafka tables are on a server, embedded where the run has brought them. */
+static bool open_tables(struct reconcile *r)
+{
+    struct pipe_log *log = r->engine->log;
+    struct pipe_buf place = {0};
+    char error[512] = "";
+    bool found, any = false;
+    for (uint32_t i = 0; i < r->plan->sink_count; i++)
+        any = any || r->plan->sinks[i].table != NULL;
+    if (!any)
+        return true;
+    if (!log->ops->get(log, "tables", &place, &found))
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
+    r->on_server = r->kafka || (found && pipe_str_equal(pipe_str_of(place.data, place.size),
+                                                        PIPE_STR("server")));
+    pipe_buf_free(&place);
+    r->clickhouse = r->on_server ? pipe_clickhouse_open(error, sizeof error) : NULL;
+    return error[0] == '\0' || reconcile_fail(r, PIPE_EXIT_USAGE, "%s", error);
+}
+
 static bool open_run(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
-    if (r->kafka ? !reconcile_open_kafka(r) : !open_directory(r))
+    if ((r->kafka ? !reconcile_open_kafka(r) : !open_directory(r)) || !open_tables(r))
         return false;
     if (!engine_setup(engine) || !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
         return false;
@@ -158,7 +179,7 @@ static bool open_run(struct reconcile *r)
         r->plan->start();
     for (uint32_t i = 0; i < r->plan->sink_count; i++) {
         struct engine_sink *sink = &engine->sinks[i];
-        if (!sink->is_topic && sink->def->kind != PIPE_SINK_STDOUT)
+        if (!sink->is_topic && !sink->followed && sink->def->kind != PIPE_SINK_STDOUT)
             sink->path = engine_output_path(engine, sink->def);
     }
     return pipe_spill_store_open(&r->spills, NULL) ||
@@ -219,10 +240,12 @@ static bool scan_all(struct reconcile *r, bool sinks, bool only_different)
 {
     for (uint32_t i = 0; i < r->layer_count; i++) {
         struct reconcile_layer *layer = &r->layers[i];
-        if ((layer->kind == RECONCILE_SINK) != sinks ||
-            (only_different && reconcile_layer_equal(layer)))
+        bool is_sink = layer->kind == RECONCILE_SINK || layer->kind == RECONCILE_TABLE;
+        if (is_sink != sinks || (only_different && reconcile_layer_equal(layer)))
             continue;
-        if (layer->kind == RECONCILE_RAW ? !reconcile_raw(r, layer) : !reconcile_scan(r, layer))
+        if (layer->kind == RECONCILE_RAW     ? !reconcile_raw(r, layer)
+            : layer->kind == RECONCILE_TABLE ? !reconcile_scan_table(r, layer)
+                                             : !reconcile_scan(r, layer))
             return false;
     }
     return true;
@@ -250,7 +273,7 @@ static bool any_missing(const struct reconcile *r)
 {
     for (uint32_t i = 0; i < r->layer_count; i++) {
         for (uint32_t p = 0; p < r->layers[i].part_count; p++) {
-            if (r->layers[i].kind != RECONCILE_RAW &&
+            if (r->layers[i].kind != RECONCILE_RAW && r->layers[i].kind != RECONCILE_TABLE &&
                 r->layers[i].parts[p]->comparison->missing > 0)
                 return true;
         }
@@ -263,7 +286,7 @@ static bool reconcile(struct reconcile *r)
     bool equal = true;
     begin(r, "opening");
     if (!open_run(r) || (r->kafka && !reconcile_freeze(r)) || !read_positions(r) ||
-        !reconcile_make_layers(r) || !reconcile_find_ledgers(r))
+        !reconcile_make_layers(r) || !reconcile_read_marks(r) || !reconcile_find_ledgers(r))
         return false;
     reconcile_make_markers(r);
     begin(r, "reading the input");
@@ -273,7 +296,7 @@ static bool reconcile(struct reconcile *r)
     if (!reconcile_rerun(r))
         return false;
     begin(r, "reading the output");
-    if (!scan_all(r, true, false))
+    if (!scan_all(r, true, false) || !reconcile_check_rollups(r))
         return false;
     begin(r, "comparing");
     if (!merge_all(r) || !check_revisions(r) || !reconcile_compare(r) || !reconcile_check_totals(r))
@@ -335,6 +358,8 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     free(r.checks);
     free(r.windows);
     reconcile_close_kafka(&r);
+    if (r.clickhouse != NULL)
+        pipe_clickhouse_close(r.clickhouse);
     engine_close(r.engine);
     pipe_options_free(&r.run);
     return code;

@@ -10,6 +10,7 @@
  *   reconcile_markers.c   the time that exchanges carry
  *   reconcile_raw.c     the input against the ledger
  *   reconcile_actual.c  actual rows: committed topics, and files up to the committed length
+ *   reconcile_tables.c  tables, as files or on a server, against the topics that they follow
  *   reconcile_checks.c  equations: counters, the ledger against the counters
  *   reconcile_report.c  the table, the first differing rows; or one JSON object
  *
@@ -33,7 +34,9 @@ struct reconcile_part {
     uint32_t shown_missing, shown_unexpected;
 };
 
-enum reconcile_kind { RECONCILE_RAW, RECONCILE_EXCHANGE, RECONCILE_SINK };
+enum reconcile_kind { RECONCILE_RAW, RECONCILE_EXCHANGE, RECONCILE_SINK, RECONCILE_TABLE };
+struct reconcile_table;
+struct pipe_clickhouse;
 struct reconcile_layer {
     enum reconcile_kind kind;
     uint32_t index;           /* of the source, exchange or sink in the plan */
@@ -51,7 +54,8 @@ struct reconcile_layer {
     int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
     uint64_t injected;  /* raw: records that `inject` put there */
     uint64_t beside;    /* of them beside those of the ledger: all, or without one none */
-    char trouble[600];  /* why it is not equal, beside rows; "": nothing */
+    struct reconcile_table *table; /* NULL: it is none */
+    char trouble[600];             /* why it is not equal, beside rows; "": nothing */
 };
 
 /* A row that differs, in words. */
@@ -114,7 +118,9 @@ struct reconcile {
     bool *undrained;   /* by task, on Kafka: there is more behind the committed position */
     const char *place; /* the directory, or the group of Kafka */
     bool kafka;
-    char *group;    /* of Kafka; owned */
+    bool on_server;                     /* tables are; else in files */
+    struct pipe_clickhouse *clickhouse; /* NULL: nobody says where that is */
+    char *group;                        /* of Kafka; owned */
     int64_t **ends; /* on Kafka by topic and partition: nothing from there on is looked at */
     bool outputs_discarded;
     bool finding;                     /* the second pass */
@@ -185,6 +191,17 @@ bool reconcile_relieve(struct reconcile *r, struct engine_task *task, uint32_t r
 /* reconcile_actual.c, reconcile_raw.c */
 bool reconcile_scan(struct reconcile *r, struct reconcile_layer *layer);
 bool reconcile_raw(struct reconcile *r, struct reconcile_layer *layer);
+
+/* reconcile_tables.c: a ClickHouse sink whose rows a follower takes further. The marks are read
+ * before it is known where topics end. */
+void reconcile_make_table(struct reconcile *r, struct reconcile_layer *layer);
+void reconcile_free_table(struct reconcile_table *table);
+bool reconcile_read_marks(struct reconcile *r);
+bool reconcile_scan_table(struct reconcile *r, struct reconcile_layer *layer);
+/* Rows that are in the topic, and in the table not yet. */
+uint64_t reconcile_not_yet(const struct reconcile_layer *layer);
+/* reconcile_server.c: roll-ups against the tables that feed them. */
+bool reconcile_check_rollups(struct reconcile *r);
 
 /* reconcile_partials.c: layers with `merges`. False: the frame is no partial. */
 bool reconcile_add_partial(struct reconcile *r, struct reconcile_layer *layer,

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "follower.h"
 #include "reconcile.h"
 
 #define PARTS_MAX 64u
@@ -255,6 +256,11 @@ static void make_sink_layer(struct reconcile *r, uint32_t index)
         r->layer_of_sink[index] = r->layer_of_topic[sink->topic]; /* two sinks, one topic */
         return;
     }
+    uint32_t followed;
+    if (sink->followed && pipe_plan_followed(r->plan, index, &followed)) {
+        r->layer_of_sink[index] = r->layer_of_topic[r->engine->sinks[followed].topic];
+        return;
+    }
     if (!sink->is_topic && sink->path == NULL)
         return; /* standard output: what was written there is gone */
     layer = new_layer(r, RECONCILE_SINK, index, def->name);
@@ -270,11 +276,23 @@ static void make_sink_layer(struct reconcile *r, uint32_t index)
     }
 }
 
+/* Behind the layers of topics: what a follower has brought further. */
+static void make_table_layer(struct reconcile *r, uint32_t index)
+{
+    const struct engine_sink *sink = &r->engine->sinks[index];
+    if (sink->def->table == NULL || !(sink->followed || sink->is_topic) ||
+        (r->on_server && r->clickhouse == NULL))
+        return;
+    struct reconcile_layer *layer = new_layer(r, RECONCILE_TABLE, index, sink->def->name);
+    layer->label_column = label_column(r, sink->def, true);
+    reconcile_make_table(r, layer);
+}
+
 bool reconcile_make_layers(struct reconcile *r)
 {
     const struct pipe_plan *plan = r->plan;
     struct pipe_engine *engine = r->engine;
-    uint32_t most = plan->source_count + plan->exchange_count + plan->sink_count;
+    uint32_t most = plan->source_count + plan->exchange_count + 2 * plan->sink_count;
     r->layers = pipe_calloc(most + 1, sizeof *r->layers);
     r->layer_of_topic = pipe_calloc(engine->log->topic_count + 1, sizeof *r->layer_of_topic);
     r->layer_of_sink = pipe_calloc(plan->sink_count + 1, sizeof *r->layer_of_sink);
@@ -300,6 +318,8 @@ bool reconcile_make_layers(struct reconcile *r)
         if (!r->outputs_discarded)
             make_sink_layer(r, i);
     }
+    for (uint32_t i = 0; i < plan->sink_count && !r->outputs_discarded; i++)
+        make_table_layer(r, i);
     return true;
 }
 
@@ -316,6 +336,7 @@ void reconcile_free_layers(struct reconcile *r)
         pipe_spill_free(&layer->corrections);
         pipe_spill_free(&layer->made);
         pipe_spill_free(&layer->found);
+        reconcile_free_table(layer->table);
     }
     for (uint32_t i = 0; i < r->row_count; i++) {
         free(r->rows[i].where);

@@ -8,7 +8,7 @@
 
 #define SHOWN_BYTES 4000 /* of one row, in text */
 
-static const char *const kind_names[] = {"raw", "exchange", "sink"};
+static const char *const kind_names[] = {"raw", "exchange", "sink", "table"};
 
 static struct pipe_comparison sum_of(const struct reconcile_layer *layer)
 {
@@ -106,6 +106,9 @@ static void print_layers(const struct reconcile *r, FILE *to)
             fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
         if (!has_ledger(r, layer))
             fprintf(to, "%*s no traffic: the input itself is the truth\n", width + 12, "");
+        if (reconcile_not_yet(layer) > 0)
+            fprintf(to, "%*s %s rows of its topic are not there yet: its follower is behind\n",
+                    width + 12, "", pipe_u64_grouped(text, reconcile_not_yet(layer)));
         if (layer->trouble[0] != '\0')
             fprintf(to, "%*s %s\n", width + 12, "", layer->trouble);
     }
@@ -114,6 +117,9 @@ static void print_layers(const struct reconcile *r, FILE *to)
             fprintf(to, "  %-8s  %-*s not kept (%s), so not compared\n", "sink", width,
                     r->plan->sinks[i].name,
                     r->outputs_discarded ? "--no-output" : "standard output");
+        else if (r->plan->sinks[i].table != NULL && r->on_server && r->clickhouse == NULL)
+            fprintf(to, "  %-8s  %-*s not compared: PIPE_CLICKHOUSE_URL is not set\n", "table",
+                    width, r->plan->sinks[i].name);
     }
 }
 
@@ -201,11 +207,12 @@ static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t
     put_string(json, "place", layer->place);
     pipe_buf_add_byte(json, ',');
     put_comparison(json, &sum);
-    pipe_buf_printf(json, ",\"ledger\":%s,\"injected\":%" PRIu64 ",\"equal\":%s,",
-                    layer->kind != RECONCILE_RAW ? "null"
-                    : has_ledger(r, layer)       ? "true"
-                                                 : "false",
-                    layer->injected, reconcile_layer_equal(layer) ? "true" : "false");
+    pipe_buf_printf(
+        json, ",\"ledger\":%s,\"injected\":%" PRIu64 ",\"not_yet\":%" PRIu64 ",\"equal\":%s,",
+        layer->kind != RECONCILE_RAW ? "null"
+        : has_ledger(r, layer)       ? "true"
+                                     : "false",
+        layer->injected, reconcile_not_yet(layer), reconcile_layer_equal(layer) ? "true" : "false");
     put_string(json, "trouble", layer->trouble[0] != '\0' ? layer->trouble : NULL);
     pipe_buf_printf(json, ",\"parts\":[");
     for (uint32_t p = 0; p < layer->part_count; p++) {

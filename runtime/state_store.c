@@ -3,7 +3,7 @@
  *
  * Keys:  's' stage(4) partition(4) state(4), big-endian, key → an entry of an operator
  *        'p' stage(4) partition(4) → position of a task
- *        'm' name → version, hash_key, plan, incarnation
+ *        'm' name → version, hash_key, plan, incarnation; state_transfer.c: 'm' 'h' 'r'
  *        'w' … → write_count.c
  * One save is one WriteBatch: entries and positions always agree. A small one goes to the
  * write-ahead log; a big one skips that and is flushed at once, which is as atomic: a memtable is
@@ -16,36 +16,16 @@
 
 #include <rocksdb/c.h>
 
-#include "engine.h"
 #include "log_options.h"
 #include "rocksdb_shim.h"
+#include "state_store.h"
+#include "state_transfer.h"
 #include "write_count.h"
 
-#define ENTRY_PREFIX 13u
 #define POSITION_VERSION 1
 #define OLDEST_VERSION "1" /* had no version in it */
 #define BATCH_BYTES_KEPT (16u << 20)
 #define FLUSH_BYTES (1u << 20) /* a save from here on is flushed instead of logged */
-
-struct pipe_store {
-    rocksdb_t *db;
-    rocksdb_options_t *options;
-    rocksdb_block_based_table_options_t *table_options;
-    rocksdb_cache_t *cache;
-    rocksdb_writeoptions_t *write_options, *unlogged;
-    rocksdb_flushoptions_t *flush_options;
-    rocksdb_readoptions_t *read_options;
-    rocksdb_writebatch_t *batch;
-    struct pipe_hash_key hash_key;
-    char version[16], plan[80], incarnation[40];
-    bool is_read;   /* states read what they spilled: not from a memtable, which is in no order */
-    uint64_t saves; /* in the life of the store */
-    struct pipe_buf key, value, schemas;
-    int64_t *markers;
-    uint32_t marker_capacity;
-    uint8_t prefix[ENTRY_PREFIX]; /* of the state that is being saved */
-    char error[512];
-};
 
 static void put_be32(uint8_t *to, uint32_t value)
 {
@@ -53,8 +33,8 @@ static void put_be32(uint8_t *to, uint32_t value)
         to[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-static void make_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int32_t partition,
-                        uint32_t index)
+void store_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int32_t partition,
+                  uint32_t index)
 {
     to[0] = (uint8_t)kind;
     put_be32(to + 1, stage);
@@ -62,7 +42,7 @@ static void make_prefix(uint8_t to[ENTRY_PREFIX], char kind, uint32_t stage, int
     put_be32(to + 9, index);
 }
 
-static bool fail(struct pipe_store *store, const char *doing, char *cause)
+bool store_fail(struct pipe_store *store, const char *doing, char *cause)
 {
     snprintf(store->error, sizeof store->error, "the state could not %s: %.300s%s", doing,
              log_cause(cause), log_advice(cause, ""));
@@ -155,7 +135,7 @@ void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t par
                            uint32_t index, const struct pipe_state_ops *ops, void *state)
 {
     struct pipe_state_writer writer = {store, writer_put, writer_remove, writer_remove_range};
-    make_prefix(store->prefix, 's', stage, partition, index);
+    store_prefix(store->prefix, 's', stage, partition, index);
     ops->save(state, &writer);
 }
 
@@ -164,7 +144,7 @@ void pipe_store_spill_state(struct pipe_store *store, uint32_t stage, int32_t pa
                             uint64_t bytes, bool traces)
 {
     struct pipe_state_writer writer = {store, writer_put, writer_remove, writer_remove_range};
-    make_prefix(store->prefix, 's', stage, partition, index);
+    store_prefix(store->prefix, 's', stage, partition, index);
     store->is_read = true;
     ops->spill(state, bytes, traces, &writer);
 }
@@ -173,7 +153,7 @@ void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t 
                               const struct pipe_store_position *position)
 {
     struct pipe_buf *value = &store->value;
-    make_prefix(store->prefix, 'p', stage, partition, 0);
+    store_prefix(store->prefix, 'p', stage, partition, 0);
     value->size = 0;
     pipe_buf_add_byte(value, POSITION_VERSION);
     pipe_avro_put_long(value, position->offset);
@@ -210,12 +190,14 @@ bool pipe_store_end(struct pipe_store *store)
     size_t bytes = 0;
     write_count_add(store->batch, ++store->saves);
     rocksdb_writebatch_data(store->batch, &bytes);
-    bool big = bytes >= FLUSH_BYTES || store->is_read;
+    bool big = bytes >= FLUSH_BYTES || store->is_read || store->is_adopting;
     rocksdb_write(store->db, big ? store->unlogged : store->write_options, store->batch, &error);
     empty_batch(store, bytes);
     if (error == NULL && big)
         rocksdb_flush(store->db, store->flush_options, &error);
-    return error == NULL || fail(store, "be written", error);
+    if (error == NULL && big)
+        store->is_adopting = false;
+    return error == NULL || store_fail(store, "be written", error);
 }
 
 /* ---- Loading ---- */
@@ -269,13 +251,15 @@ bool pipe_store_load_position(struct pipe_store *store, uint32_t stage, int32_t 
     char *error = NULL;
     size_t size = 0;
     uint8_t key[ENTRY_PREFIX];
-    make_prefix(key, 'p', stage, partition, 0);
+    store_prefix(key, 'p', stage, partition, 0);
     char *value = rocksdb_get(store->db, store->read_options, (char *)key, 9, &size, &error);
     if (error != NULL)
-        return fail(store, "be read", error);
+        return store_fail(store, "be read", error);
     *found = value != NULL;
     bool sound = value == NULL || decode_position(store, (uint8_t *)value, size, position);
     rocksdb_free(value);
+    if (value == NULL && !store_clear_unfinished(store, stage, partition))
+        return false;
     if (!sound)
         snprintf(store->error, sizeof store->error,
                  "the state is damaged: the position of stage %u, partition %d is malformed", stage,
@@ -292,7 +276,7 @@ static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partit
     uint8_t prefix[ENTRY_PREFIX];
     char *error = NULL;
     bool sound = true;
-    make_prefix(prefix, 's', stage, partition, index);
+    store_prefix(prefix, 's', stage, partition, index);
     rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_options);
     rocksdb_iter_seek(it, (char *)prefix, ENTRY_PREFIX);
     for (; sound && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
@@ -307,7 +291,7 @@ static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partit
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
     if (error != NULL)
-        return fail(store, "be read", error);
+        return store_fail(store, "be read", error);
     if (!sound)
         snprintf(store->error, sizeof store->error,
                  "the state is damaged: stage %u, partition %d, state %u has a malformed entry",
@@ -321,7 +305,7 @@ static struct pipe_str key_of(const struct pipe_state_reader *reader, const void
                               size_t key_bytes)
 {
     struct pipe_store *store = reader->context;
-    make_prefix(store->prefix, 's', reader->stage, reader->partition, reader->index);
+    store_prefix(store->prefix, 's', reader->stage, reader->partition, reader->index);
     store->is_read = true;
     return with_prefix(store, key, key_bytes);
 }
@@ -341,7 +325,7 @@ static bool reader_get(const struct pipe_state_reader *reader, const void *key, 
     if (*found)
         pipe_buf_add(value, bytes, size);
     rocksdb_pinnableslice_destroy(slice);
-    return error == NULL || fail(store, "be read", error);
+    return error == NULL || store_fail(store, "be read", error);
 }
 
 static bool reader_first(const struct pipe_state_reader *reader, const void *prefix,
@@ -367,7 +351,7 @@ static bool reader_first(const struct pipe_state_reader *reader, const void *pre
     }
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
-    return error == NULL || fail(store, "be read", error);
+    return error == NULL || store_fail(store, "be read", error);
 }
 
 static const char *reader_fault(const struct pipe_state_reader *reader)
@@ -467,7 +451,7 @@ static bool get_text(struct pipe_store *store, const char *key, char *to, size_t
     size_t size = 0;
     char *value = rocksdb_get(store->db, store->read_options, key, strlen(key), &size, &error);
     if (error != NULL)
-        return fail(store, "be read", error);
+        return store_fail(store, "be read", error);
     *found = value != NULL;
     size = size < room ? size : room - 1;
     if (value != NULL)
@@ -499,7 +483,7 @@ static bool load_identity(struct pipe_store *store, bool read_only, bool *create
         rocksdb_write(store->db, store->write_options, store->batch, &error);
         rocksdb_writebatch_clear(store->batch);
         if (error != NULL)
-            return fail(store, "be written", error);
+            return store_fail(store, "be written", error);
     }
     memcpy(&store->hash_key, key, sizeof store->hash_key);
     return true;
@@ -514,7 +498,7 @@ static bool check_whole(struct pipe_store *store)
     if (write_count_check(store->db, store->read_options, &store->saves, &lost, &error))
         return true;
     if (error != NULL)
-        return fail(store, "count its saves", error);
+        return store_fail(store, "count its saves", error);
     snprintf(store->error, sizeof store->error,
              "the state has lost saves: %llu of %llu are missing before the last%s",
              (unsigned long long)lost, (unsigned long long)store->saves, again);
@@ -530,6 +514,7 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
         return NULL;
     }
     struct pipe_store *store = pipe_calloc(1, sizeof *store);
+    store->read_only = read_only;
     /* Nothing is read before it is flushed (is_read): sorting once is cheaper than keeping order.
      */
     store->options = rocksdb_shim_options("memtable_factory=" ROCKSDB_SHIM_VECTOR);

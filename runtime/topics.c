@@ -6,25 +6,12 @@
  */
 #include <stdlib.h>
 
-#include "engine.h"
-#include "kafka_admin.h"
-
-#define SETTINGS_MAX 8
+#include "topics.h"
 
 struct topics_options {
     struct pipe_kafka_options kafka;
     bool apply, sources;
     int64_t replication, min_insync; /* -1: as the brokers say */
-};
-
-/* A topic as the plan wants it, and what the cluster says. */
-struct wanted {
-    const struct pipe_plan_topic *topic;
-    struct kafka_topic_setting settings[SETTINGS_MAX];
-    uint32_t count;
-    bool least[SETTINGS_MAX]; /* more is as good */
-    bool differs[SETTINGS_MAX];
-    char found[SETTINGS_MAX][128];
 };
 
 struct topics {
@@ -35,7 +22,7 @@ struct topics {
     uint32_t drift; /* what is not as planned, and stays so */
 };
 
-static const char *const kinds[] = {[PIPE_TOPIC_SOURCE] = "source",
+const char *const topics_kinds[] = {[PIPE_TOPIC_SOURCE] = "source",
                                     [PIPE_TOPIC_TIME] = "time",
                                     [PIPE_TOPIC_SINK] = "sink",
                                     [PIPE_TOPIC_ROWS] = "rows",
@@ -130,26 +117,27 @@ static int take_options(const struct pipe_plan *plan, int argc, char **argv,
 
 /* ---- What is wanted ---- */
 
-static void want(struct wanted *wanted, const char *name, const char *value)
+static void want(struct topics_wanted *wanted, const char *name, const char *value)
 {
     wanted->settings[wanted->count++] = (struct kafka_topic_setting){name, value};
 }
 
-static void want_at_least(struct wanted *wanted, const char *name, const char *value)
+static void want_at_least(struct topics_wanted *wanted, const char *name, const char *value)
 {
     wanted->least[wanted->count] = true;
     want(wanted, name, value);
 }
 
-/* Of topics that others make and write, only what the promise needs. */
-static void plan_settings(const struct topics *topics, struct wanted *wanted)
+void topics_want(struct topics_wanted *wanted, const struct pipe_plan_topic *topic,
+                 const char *min_insync)
 {
-    enum pipe_topic_kind kind = wanted->topic->kind;
+    enum pipe_topic_kind kind = topic->kind;
+    *wanted = (struct topics_wanted){.topic = topic};
     want(wanted, "cleanup.policy", "delete");
     want(wanted, "message.timestamp.type", "LogAppendTime");
     want(wanted, "unclean.leader.election.enable", "false");
-    if (topics->min_insync[0] != '\0')
-        want(wanted, "min.insync.replicas", topics->min_insync);
+    if (min_insync[0] != '\0')
+        want(wanted, "min.insync.replicas", min_insync);
     if (kind != PIPE_TOPIC_SOURCE)
         want_at_least(wanted, "max.message.bytes", KAFKA_TOPIC_MESSAGE_BYTES);
     if (kind == PIPE_TOPIC_TIME || kind == PIPE_TOPIC_EXCHANGE || kind == PIPE_TOPIC_ROWS) {
@@ -160,7 +148,7 @@ static void plan_settings(const struct topics *topics, struct wanted *wanted)
 
 static void compare(void *context, const char *name, const char *value, bool own)
 {
-    struct wanted *wanted = context;
+    struct topics_wanted *wanted = context;
     (void)own;
     for (uint32_t i = 0; i < wanted->count; i++) {
         if (strcmp(wanted->settings[i].name, name) != 0)
@@ -171,14 +159,19 @@ static void compare(void *context, const char *name, const char *value, bool own
     }
 }
 
+bool topics_compare(struct kafka_admin *admin, struct topics_wanted *wanted)
+{
+    return kafka_admin_settings(admin, wanted->topic->name, compare, wanted);
+}
+
 /* ---- Each topic ---- */
 
-static bool make(struct topics *topics, const struct wanted *wanted)
+static bool make(struct topics *topics, const struct topics_wanted *wanted)
 {
     const struct pipe_plan_topic *topic = wanted->topic;
     bool others = topic->kind == PIPE_TOPIC_SOURCE && !topics->options->sources;
     if (others || !topics->options->apply) {
-        printf("%s: missing: %s, %u partitions%s\n", topic->name, kinds[topic->kind],
+        printf("%s: missing: %s, %u partitions%s\n", topic->name, topics_kinds[topic->kind],
                topic->partitions, others ? "; its producers make it, or --sources" : "");
         topics->drift++;
         return true;
@@ -190,14 +183,14 @@ static bool make(struct topics *topics, const struct wanted *wanted)
     return kafka_admin_wait(&topics->admin, topic->name);
 }
 
-static bool put_right(struct topics *topics, struct wanted *wanted)
+static bool put_right(struct topics *topics, struct topics_wanted *wanted)
 {
-    struct kafka_topic_setting changes[SETTINGS_MAX];
+    struct kafka_topic_setting changes[TOPICS_SETTINGS_MAX];
     const char *name = wanted->topic->name;
     bool others = wanted->topic->kind == PIPE_TOPIC_SOURCE && !topics->options->sources;
     bool change = topics->options->apply && !others;
     uint32_t count = 0;
-    if (!kafka_admin_settings(&topics->admin, name, compare, wanted))
+    if (!topics_compare(&topics->admin, wanted))
         return false;
     for (uint32_t i = 0; i < wanted->count; i++) {
         if (wanted->differs[i])
@@ -218,9 +211,9 @@ static bool put_right(struct topics *topics, struct wanted *wanted)
 
 static bool look_at(struct topics *topics, const struct pipe_plan_topic *topic)
 {
-    struct wanted wanted = {.topic = topic};
+    struct topics_wanted wanted;
     uint32_t partitions, replicas;
-    plan_settings(topics, &wanted);
+    topics_want(&wanted, topic, topics->min_insync);
     if (!kafka_admin_topic(&topics->admin, topic->name, &partitions, &replicas))
         return false;
     if (partitions == 0)

@@ -135,6 +135,7 @@ asan_build() {
 lane_of_faults() {
     suite fault programs tests/fault/run.py
     suite kafka build python3 tests/kafka/run.py --suite services
+    suite clickhouse build python3 tests/clickhouse/run.py
 }
 
 lane_of_pipelines() {
@@ -142,6 +143,7 @@ lane_of_pipelines() {
     suite registry programs tests/registry/run.py
     suite resolve build tests/registry/resolve.py
     suite reconcile programs tests/reconcile/run.py
+    suite native build tests/native/run.py
     suite metrics programs tests/metrics/run.py
     suite bad_input programs python3 tests/bad_input/run.py
 }
@@ -155,12 +157,14 @@ asan_lane_of_units() {
 asan_lane_of_pipelines() {
     suite asan_pipes asan_build tests/pipelines/run.py --build build/asan
     suite asan_recon asan_build tests/reconcile/run.py --build build/asan
+    suite asan_native asan_build tests/native/run.py --build build/asan
     suite asan_input asan_build env BAD_INPUT_NO_LIMIT=1 \
         python3 tests/bad_input/run.py --build build/asan
 }
 
 suite build - build
 suite tidy - tests/tidy.sh
+suite stack - tests/stack/run.py
 suite unit build unit build
 suite golden build tests/golden/run.py
 suite programs build programs

@@ -1397,6 +1397,248 @@ static const struct pipe_exchange_def exchanges[] = {
                               .reason = "input is partitioned by session_id"},
 };
 
+static const struct pipe_table_column clean_olap_columns[] = {
+    {"event_id", "String"},
+    {"session_id", "String"},
+    {"user_id", "String"},
+    {"event_type", "String"},
+    {"product_id", "Nullable(String)"},
+    {"category", "String"},
+    {"country", "String"},
+    {"price_cents", "Nullable(Int64)"},
+    {"currency", "String"},
+    {"url", "String"},
+    {"referrer", "Nullable(String)"},
+    {"user_agent", "String"},
+    {"occurred_at", "DateTime64(3, 'UTC')"},
+    {"_pipe_partition", "Int32"},
+    {"_pipe_offset", "Int64"},
+};
+static const struct pipe_table_column clean_olap_rollup[] = {
+    {"minute", "DateTime('UTC')"},
+    {"category", "String"},
+    {"country", "String"},
+    {"events", "SimpleAggregateFunction(sum, Int64)"},
+    {"revenue_cents", "SimpleAggregateFunction(sum, Nullable(Int64))"},
+};
+static const struct pipe_table_rollup clean_olap_rollups[] = {
+    {
+        .table = "lumen.by_minute",
+        .view = "lumen.by_minute_view",
+        .order_by = "minute, category, country",
+        .columns = clean_olap_rollup,
+        .column_count = 5,
+        .select =
+            "SELECT\n"
+            "    toStartOfMinute(occurred_at) AS minute,\n"
+            "    category,\n"
+            "    country,\n"
+            "    toInt64(count()) AS events,\n"
+            "    sum(price_cents) AS revenue_cents\n"
+            "FROM lumen.events\n"
+            "GROUP BY minute, category, country",
+    },
+};
+static const struct pipe_table_statement clean_olap_statements[] = {
+    {PIPE_TABLE_DATABASE, "lumen",
+        "CREATE DATABASE IF NOT EXISTS lumen"},
+    {PIPE_TABLE_TABLE, "lumen.events",
+        "CREATE TABLE IF NOT EXISTS lumen.events\n"
+        "(\n"
+        "    event_id String,\n"
+        "    session_id String,\n"
+        "    user_id String,\n"
+        "    event_type String,\n"
+        "    product_id Nullable(String),\n"
+        "    category String,\n"
+        "    country String,\n"
+        "    price_cents Nullable(Int64),\n"
+        "    currency String,\n"
+        "    url String,\n"
+        "    referrer Nullable(String),\n"
+        "    user_agent String,\n"
+        "    occurred_at DateTime64(3, 'UTC'),\n"
+        "    _pipe_partition Int32,\n"
+        "    _pipe_offset Int64,\n"
+        "    INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1\n"
+        ")\n"
+        "ENGINE = MergeTree\n"
+        "ORDER BY (occurred_at, event_id)\n"
+        "SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, "
+        "fsync_part_directory = 1"},
+    {PIPE_TABLE_TABLE, "lumen.by_minute",
+        "CREATE TABLE IF NOT EXISTS lumen.by_minute\n"
+        "(\n"
+        "    minute DateTime('UTC'),\n"
+        "    category String,\n"
+        "    country String,\n"
+        "    events SimpleAggregateFunction(sum, Int64),\n"
+        "    revenue_cents SimpleAggregateFunction(sum, Nullable(Int64))\n"
+        ")\n"
+        "ENGINE = AggregatingMergeTree\n"
+        "ORDER BY (minute, category, country)\n"
+        "SETTINGS non_replicated_deduplication_window = 10000, allow_nullable_key = 1"},
+    {PIPE_TABLE_MATERIALIZED_VIEW, "lumen.by_minute_view",
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS lumen.by_minute_view TO lumen.by_minute "
+        "AS\n"
+        "SELECT\n"
+        "    toStartOfMinute(occurred_at) AS minute,\n"
+        "    category,\n"
+        "    country,\n"
+        "    toInt64(count()) AS events,\n"
+        "    sum(price_cents) AS revenue_cents\n"
+        "FROM lumen.events\n"
+        "GROUP BY minute, category, country"},
+};
+static const struct pipe_table_def clean_olap_table = {
+    .name = "lumen.events",
+    .keeping = PIPE_TABLE_ALL,
+    .engine = "MergeTree",
+    .order_by = "occurred_at, event_id",
+    .deduplication_window = 10000,
+    .columns = clean_olap_columns,
+    .column_count = 15,
+    .rollups = clean_olap_rollups,
+    .rollup_count = 1,
+    .statements = clean_olap_statements,
+    .statement_count = 4,
+};
+
+static const struct pipe_table_column windows_olap_columns[] = {
+    {"window_start", "DateTime64(3, 'UTC')"},
+    {"window_end", "DateTime64(3, 'UTC')"},
+    {"category", "String"},
+    {"country", "String"},
+    {"events", "Int64"},
+    {"revenue_cents", "Int64"},
+    {"_pipe_partition", "Int32"},
+    {"_pipe_offset", "Int64"},
+};
+static const struct pipe_table_statement windows_olap_statements[] = {
+    {PIPE_TABLE_DATABASE, "lumen",
+        "CREATE DATABASE IF NOT EXISTS lumen"},
+    {PIPE_TABLE_TABLE, "lumen.windows",
+        "CREATE TABLE IF NOT EXISTS lumen.windows\n"
+        "(\n"
+        "    window_start DateTime64(3, 'UTC'),\n"
+        "    window_end DateTime64(3, 'UTC'),\n"
+        "    category String,\n"
+        "    country String,\n"
+        "    events Int64,\n"
+        "    revenue_cents Int64,\n"
+        "    _pipe_partition Int32,\n"
+        "    _pipe_offset Int64,\n"
+        "    INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1\n"
+        ")\n"
+        "ENGINE = MergeTree\n"
+        "ORDER BY (category, country, window_start)\n"
+        "SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, "
+        "fsync_part_directory = 1"},
+};
+static const struct pipe_table_def windows_olap_table = {
+    .name = "lumen.windows",
+    .keeping = PIPE_TABLE_ALL,
+    .engine = "MergeTree",
+    .order_by = "category, country, window_start",
+    .deduplication_window = 10000,
+    .columns = windows_olap_columns,
+    .column_count = 8,
+    .statements = windows_olap_statements,
+    .statement_count = 2,
+};
+
+static const struct pipe_table_column sessions_olap_columns[] = {
+    {"window_start", "DateTime64(3, 'UTC')"},
+    {"window_end", "DateTime64(3, 'UTC')"},
+    {"session_id", "String"},
+    {"events", "Int64"},
+    {"started_at", "DateTime64(3, 'UTC')"},
+    {"ended_at", "DateTime64(3, 'UTC')"},
+    {"_pipe_partition", "Int32"},
+    {"_pipe_offset", "Int64"},
+};
+static const struct pipe_table_statement sessions_olap_statements[] = {
+    {PIPE_TABLE_DATABASE, "lumen",
+        "CREATE DATABASE IF NOT EXISTS lumen"},
+    {PIPE_TABLE_TABLE, "lumen.sessions",
+        "CREATE TABLE IF NOT EXISTS lumen.sessions\n"
+        "(\n"
+        "    window_start DateTime64(3, 'UTC'),\n"
+        "    window_end DateTime64(3, 'UTC'),\n"
+        "    session_id String,\n"
+        "    events Int64,\n"
+        "    started_at DateTime64(3, 'UTC'),\n"
+        "    ended_at DateTime64(3, 'UTC'),\n"
+        "    _pipe_partition Int32,\n"
+        "    _pipe_offset Int64,\n"
+        "    INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1\n"
+        ")\n"
+        "ENGINE = MergeTree\n"
+        "ORDER BY (session_id, window_start)\n"
+        "SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, "
+        "fsync_part_directory = 1"},
+};
+static const struct pipe_table_def sessions_olap_table = {
+    .name = "lumen.sessions",
+    .keeping = PIPE_TABLE_ALL,
+    .engine = "MergeTree",
+    .order_by = "session_id, window_start",
+    .deduplication_window = 10000,
+    .columns = sessions_olap_columns,
+    .column_count = 8,
+    .statements = sessions_olap_statements,
+    .statement_count = 2,
+};
+
+static const struct pipe_table_column dlq_olap_columns[] = {
+    {"reason", "String"},
+    {"rule", "String"},
+    {"detail", "Nullable(String)"},
+    {"topic", "Nullable(String)"},
+    {"partition", "Nullable(Int32)"},
+    {"offset", "Nullable(Int64)"},
+    {"kafka_time", "Nullable(DateTime64(3, 'UTC'))"},
+    {"key", "Nullable(String)"},
+    {"payload", "Nullable(String)"},
+    {"_pipe_partition", "Int32"},
+    {"_pipe_offset", "Int64"},
+};
+static const struct pipe_table_statement dlq_olap_statements[] = {
+    {PIPE_TABLE_DATABASE, "lumen",
+        "CREATE DATABASE IF NOT EXISTS lumen"},
+    {PIPE_TABLE_TABLE, "lumen.dlq",
+        "CREATE TABLE IF NOT EXISTS lumen.dlq\n"
+        "(\n"
+        "    reason String,\n"
+        "    rule String,\n"
+        "    detail Nullable(String),\n"
+        "    topic Nullable(String),\n"
+        "    partition Nullable(Int32),\n"
+        "    offset Nullable(Int64),\n"
+        "    kafka_time Nullable(DateTime64(3, 'UTC')),\n"
+        "    key Nullable(String),\n"
+        "    payload Nullable(String),\n"
+        "    _pipe_partition Int32,\n"
+        "    _pipe_offset Int64,\n"
+        "    INDEX _pipe_position _pipe_offset TYPE minmax GRANULARITY 1\n"
+        ")\n"
+        "ENGINE = MergeTree\n"
+        "ORDER BY (_pipe_partition, _pipe_offset)\n"
+        "SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, "
+        "fsync_part_directory = 1"},
+};
+static const struct pipe_table_def dlq_olap_table = {
+    .name = "lumen.dlq",
+    .keeping = PIPE_TABLE_ALL,
+    .engine = "MergeTree",
+    .order_by = "_pipe_partition, _pipe_offset",
+    .deduplication_window = 10000,
+    .columns = dlq_olap_columns,
+    .column_count = 11,
+    .statements = dlq_olap_statements,
+    .statement_count = 2,
+};
+
 static const struct pipe_sink_def sinks[] = {
     [SINK_valid_topic] = {
         .name = "valid_topic",
@@ -1469,6 +1711,7 @@ static const struct pipe_sink_def sinks[] = {
         .commit_ms = 1000,
         .commit_bytes = 16777216,
         .fresh_ms = 1000,
+        .table = &clean_olap_table,
     },
     [SINK_windows_olap] = {
         .name = "windows_olap",
@@ -1480,6 +1723,7 @@ static const struct pipe_sink_def sinks[] = {
         .exactly_once = true,
         .commit_ms = 1000,
         .commit_bytes = 16777216,
+        .table = &windows_olap_table,
     },
     [SINK_sessions_olap] = {
         .name = "sessions_olap",
@@ -1491,6 +1735,7 @@ static const struct pipe_sink_def sinks[] = {
         .exactly_once = true,
         .commit_ms = 1000,
         .commit_bytes = 16777216,
+        .table = &sessions_olap_table,
     },
     [SINK_dlq_olap] = {
         .name = "dlq_olap",
@@ -1502,6 +1747,7 @@ static const struct pipe_sink_def sinks[] = {
         .exactly_once = true,
         .commit_ms = 1000,
         .commit_bytes = 16777216,
+        .table = &dlq_olap_table,
     },
     [SINK_clean_lake] = {
         .name = "clean_lake",

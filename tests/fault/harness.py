@@ -8,7 +8,12 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from table_rows import table_rows, table_sinks
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -131,9 +136,10 @@ class Lab:
 
     def tables(self, cwd):
         """What a run without faults has in them too; topics are left to reconcile."""
+        run = cwd / "run"
         return {
-            path.name: collections.Counter(path.read_text().splitlines())
-            for path in sorted((cwd / "run" / "tables").iterdir())
+            sink: collections.Counter(table_rows(self.click, run, sink))
+            for sink in table_sinks(run)
         }
 
     def reconcile(self, cwd, *more, **surroundings):

@@ -24,7 +24,7 @@ endif
 CFLAGS := $(MODE) $(INSTRUMENT)
 CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
-RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -lz -lm -lstdc++ -lpthread
+RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -llz4 -lz -lm -lstdc++ -lpthread
 
 COMPILER := $(patsubst compiler/%.c,$(BUILD)/compiler/%.o,$(filter-out compiler/main.c,$(wildcard compiler/*.c))) \
     $(patsubst compiler/%.cc,$(BUILD)/compiler/%.o,$(wildcard compiler/*.cc)) \
@@ -33,7 +33,7 @@ RUNTIME := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*.c)) 
     $(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc))
 
 COMPILER_TARGETS := program format
-RUNTIME_TARGETS := writer_schema resolve decoder json csv state log container inputs functions metadata
+RUNTIME_TARGETS := writer_schema resolve decoder json csv state log container inputs functions metadata checkpoint native
 BOTH_TARGETS := schema
 TARGETS := $(COMPILER_TARGETS) $(RUNTIME_TARGETS) $(BOTH_TARGETS)
 
@@ -109,6 +109,7 @@ $(BUILD)/resolve.o: $(BUILD)/sample/sample.c
 $(BUILD)/json.o: $(BUILD)/sample/sample.c
 $(BUILD)/csv.o: $(BUILD)/sample/sample.c
 $(BUILD)/state.o: $(BUILD)/sample/sample.c
+$(BUILD)/native.o: $(BUILD)/sample/sample.c
 $(BUILD)/metadata.o: $(BUILD)/traffic/traffic.c
 
 $(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a

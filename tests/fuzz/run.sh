@@ -17,7 +17,7 @@ build=build/fuzz
 here=tests/fuzz
 jobs=${JOBS:-$(nproc)}
 all=(program format schema writer_schema resolve decoder json csv state log container inputs
-    functions metadata)
+    functions metadata checkpoint native)
 passed=0
 failed=0
 grow=false
@@ -28,7 +28,9 @@ fi
 [ $# -gt 0 ] && all=("$@")
 declare -A max_len=([program]=8000 [format]=8000 [schema]=6000 [writer_schema]=4000
     [resolve]=4000 [decoder]=600 [json]=1000 [csv]=600
-    [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200 [metadata]=1000)
+    [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200 [metadata]=1000
+    [checkpoint]=2000
+    [native]=3000)
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 # Whether clang can link a fuzzer.

@@ -289,6 +289,7 @@ def functions():
 
 def make(directory):
     compact = json.dumps(EVENT_JSON).encode()
+    table_row = json.dumps(EVENT_JSON, separators=(",", ":")).encode()
     rows = "\r\n".join(ROWS).encode() + b"\r\n"
     lines = b'\xef\xbb\xbf{"a":1}\r\nlonger than it may be\n\nlast'
     values = [b"\0" + event(2), b"\1" + event(1), b"\2" + event(2)]
@@ -306,6 +307,7 @@ def make(directory):
             + b'{"flag":true,"big":1,"weight":0,"text":"","total":"1","day":"1970-01-01","at":0}',
             b"\2a.b[0]\n" + b'{"a":{"b":["x"]}}',
         ],
+        "native": [b"\0" + table_row],
         "csv": [
             bytes([1, 0]) + rows,
             bytes([3, 20]) + rows,

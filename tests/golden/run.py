@@ -21,6 +21,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from table_rows import table_rows, table_sinks
+
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 ERRORS = ROOT / "tests" / "errors"
@@ -103,11 +108,12 @@ def check_error(suite, pipe):
 def outputs_of(suite, program, scratch):
     """Everything a run left: files, tables, topics; as one text."""
     shown = []
-    for path in sorted((scratch / "out").rglob("*")) + sorted(
-        (scratch / "run" / "tables").rglob("*")
-    ):
+    for path in sorted((scratch / "out").rglob("*")):
         if path.is_file():
             shown.append(f"== {path.relative_to(scratch)}\n{path.read_text(errors='replace')}")
+    for sink in table_sinks(scratch / "run") if (scratch / "run" / "tables").exists() else []:
+        rows = table_rows(program, scratch / "run", sink)
+        shown.append(f"== table {sink}\n" + "".join(row + "\n" for row in rows))
     topics = suite.run(program, "inspect", "run", "topics", cwd=scratch)
     for topic in sorted(set(re.findall(r"^(\S+)\s", topics.stdout, re.M))):
         if topic in ("topic", "TOPIC") or topic.startswith("pipec."):

@@ -71,8 +71,8 @@ class Feeder:
     """Writes records to the source at a rate, in the background; finish() writes the rest at once.
     It goes past the proxy, and through the death of brokers."""
 
-    def __init__(self, client, records, rate):
-        self.process = client.producing(SOURCE)
+    def __init__(self, client, records, rate, topic=SOURCE):
+        self.process = client.producing(topic)
         self.hurry = threading.Event()
         self.thread = threading.Thread(target=self._write, args=(records, rate))
         self.thread.start()

@@ -18,6 +18,9 @@ import inputs
 import values
 from model import Model
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from table_rows import table_rows
+
 
 class Difference(Exception):
     pass
@@ -39,7 +42,35 @@ def cells_of(columns, row):
     )
 
 
+def settled(value, column):
+    """A value as a table of ClickHouse can hold it: a null array or map is empty there, and a null
+    record is told by a column of it that can't be null, else it is a record of nulls."""
+    kind = column.type.kind
+    if value is None and kind in ("array", "map"):
+        return [] if kind == "array" else {}
+    if kind == "record" and (value is not None or not has_mark(column.type)):
+        fields = column.type.fields
+        return {f.name: settled(None if value is None else value[f.name], f) for f in fields}
+    if kind == "array":
+        return [settled(item, column.type.element) for item in value]
+    if kind == "map":
+        return {key: settled(item, column.type.element) for key, item in value.items()}
+    return value
+
+
+def has_mark(record):
+    return any(
+        not f.nullable
+        and f.type.kind not in ("array", "map")
+        and (f.type.kind != "record" or has_mark(f.type))
+        for f in record.fields
+    )
+
+
 def expected_rows(sink):
+    if sink.kind == "clickhouse":
+        rows = [{c.name: settled(o.row[c.name], c) for c in sink.columns} for o in sink.outputs]
+        return [(None, None, cells_of(sink.columns, row)) for row in rows]
     return [
         (
             output.key,
@@ -100,12 +131,13 @@ def actual_topic(sink, program, directory):
     return rows
 
 
-def actual_file(sink, directory, paths):
-    path = (
-        paths[sink.name]
-        if sink.kind == "file"
-        else Path(directory) / "tables" / f"{sink.name}.jsonl"
-    )
+def actual_table(sink, program, directory):
+    rows = table_rows(program, directory, sink.name)
+    return [(None, None, cells_of_json(sink, row)) for row in rows]
+
+
+def actual_file(sink, paths):
+    path = paths[sink.name]
     if sink.format == "csv" and sink.kind == "file":
         lines = [line for line, _ in inputs.decode.split_csv(Path(path).read_bytes())]
         header = ",".join(
@@ -288,7 +320,8 @@ def compare_sink(model, sink, program, directory, paths):
     if sink.kind == "kafka":
         actual = actual_topic(sink, program, directory)
     else:
-        actual = actual_file(sink, directory, paths)
+        is_file = sink.kind == "file"
+        actual = actual_file(sink, paths) if is_file else actual_table(sink, program, directory)
         expected = [(None, None, cells) for _, _, cells in expected]
     if not as_bytes and not as_csv:
         loose = loose_columns(sink, model)

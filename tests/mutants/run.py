@@ -54,10 +54,11 @@ def run(command, where, seconds=600):
     )
 
 
-def hunt(where, limit, jobs):
+def hunt(where, limit, jobs, only):
     """Runs seeds until one fails: (caught, what was said)."""
     sim = os.path.join(where, "build/sim/sim")
-    ran = run([sim, "--count", str(limit), "--jobs", str(jobs), "--stop"], where)
+    command = [sim, "--count", str(limit), "--jobs", str(jobs), "--stop"]
+    ran = run(command + (["--only", only[1]] if only else []), where)
     found = re.search(r"^seed (\d+) \((\w+)\): (.*)$", ran.stdout, re.M)
     if found is None:
         found = re.search(r"^seed (\d+)()(: .*)$", ran.stdout, re.M)
@@ -73,6 +74,7 @@ def try_mutant(name, options):
     with open(path, encoding="utf-8") as file:
         head = file.read(1000)
     bug = re.search(r"^Bug: (.*)$", head, re.M)[1]
+    only = re.search(r"^Only: (\w+)$", head, re.M)  # of this pipeline's seeds
     where = tempfile.mkdtemp(prefix="pipec-mutant.")
     try:
         copy_tree(options.build, where)
@@ -82,7 +84,7 @@ def try_mutant(name, options):
         built = run(["make", "-s", "-o", "build/pipec", "BUILD=build", "build/sim/sim"], where)
         if built.returncode != 0:
             return False, bug, "it does not compile: " + built.stdout[-600:]
-        caught, said = hunt(where, options.limit, 1)
+        caught, said = hunt(where, options.limit, 1, only)
         return caught, bug, said
     finally:
         shutil.rmtree(where, ignore_errors=True)

@@ -38,6 +38,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -369,6 +370,7 @@ CALL(off_t, lseek, ASKS, -1, (int fd, off_t at, int whence), (fd, at, whence))
 CALL(int, fstat, ASKS, -1, (int fd, struct stat *to), (fd, to))
 CALL(int, stat, ASKS, -1, (const char *path, struct stat *to), (path, to))
 CALL(int, lstat, ASKS, -1, (const char *path, struct stat *to), (path, to))
+CALL(int, statvfs, ASKS, -1, (const char *path, struct statvfs *to), (path, to))
 CALL(int, access, ASKS, -1, (const char *path, int how), (path, how))
 CALL(int, mkdir, MAKES, -1, (const char *path, mode_t mode), (path, mode))
 CALL(int, rename, MAKES, -1, (const char *from, const char *to), (from, to))
@@ -572,6 +574,8 @@ DB_GETTER(rocksdb_t *, rocksdb_open, (const rocksdb_options_t *o, const char *pa
 DB_GETTER(rocksdb_t *, rocksdb_open_for_read_only,
           (const rocksdb_options_t *o, const char *path, unsigned char strict, char **error),
           (o, path, strict, error))
+DB_GETTER(rocksdb_checkpoint_t *, rocksdb_checkpoint_object_create, (rocksdb_t * db, char **error),
+          (db, error))
 DB_GETTER(char *, rocksdb_get,
           (rocksdb_t * db, const rocksdb_readoptions_t *o, const char *key, size_t key_size,
            size_t *size, char **error),
@@ -590,6 +594,9 @@ DB_CALL(rocksdb_write,
         (db, o, batch, error))
 DB_CALL(rocksdb_flush, (rocksdb_t * db, const rocksdb_flushoptions_t *o, char **error),
         (db, o, error))
+DB_CALL(rocksdb_checkpoint_create,
+        (rocksdb_checkpoint_t * checkpoint, const char *path, uint64_t log_bytes, char **error),
+        (checkpoint, path, log_bytes, error))
 DB_CALL(rocksdb_iter_get_error, (const rocksdb_iterator_t *it, char **error), (it, error))
 DB_CALL(rocksdb_get_options_from_string,
         (const rocksdb_options_t *base, const char *text, rocksdb_options_t *to, char **error),

@@ -22,6 +22,11 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from table_rows import table_rows
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
 CLICK_TOPICS = [
@@ -119,9 +124,7 @@ def topic_rows(program, cwd, topic):
 def click_outputs(program, cwd):
     outputs = {topic: topic_rows(program, cwd, topic) for topic in CLICK_TOPICS}
     for table in CLICK_TABLES:
-        outputs[table] = collections.Counter(
-            (cwd / "run" / "tables" / f"{table}.jsonl").read_text().splitlines()
-        )
+        outputs[table] = collections.Counter(table_rows(program, cwd / "run", table))
     return outputs
 
 
@@ -738,7 +741,7 @@ def early_signal(build, scratch):
 def inspect_uncommitted(build, scratch):
     """A directory in which a run was refused before its first commit."""
     (scratch / "run/tables").mkdir(parents=True)
-    (scratch / "run/tables/clean_olap.jsonl").write_text("{}\n")
+    (scratch / "run/tables/clean_lake.jsonl").write_text("{}\n")
     call(click_run(build, scratch), scratch, expect=1)
     said = call([build / "clickstream", "inspect", "run", "state"], scratch)
     expect_one_line(said, "nothing was committed in run yet")

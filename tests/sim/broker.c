@@ -187,8 +187,8 @@ enum broker_answer broker_add_position(uint32_t index, uint32_t epoch, uint32_t 
     struct broker_producer *producer = writer(index, epoch);
     if (producer == NULL)
         return BROKER_FENCED;
-    if (generation != broker.generation || !broker.members[member].used ||
-        broker.members[member].incarnation != incarnation)
+    if (generation != broker.groups[broker.members[member].group].generation ||
+        !broker.members[member].used || broker.members[member].incarnation != incarnation)
         return BROKER_OLD_GENERATION;
     producer->positions = pipe_realloc(producer->positions, (producer->position_count + 1) *
                                                                 sizeof *producer->positions);
@@ -225,32 +225,34 @@ bool broker_is_unstable(struct broker_place at)
 
 /* ---- The group ---- */
 
-static void begin_rebalance(const char *why)
+static void begin_rebalance(uint32_t group, const char *why)
 {
     sim_trace("rebalance: %s", why);
-    broker.rebalancing = true;
-    broker.rebalancing_since_us = sim.now_us;
+    broker.groups[group].rebalancing = true;
+    broker.groups[group].rebalancing_since_us = sim.now_us;
     for (uint32_t i = 0; i < BROKER_MEMBERS; i++)
-        broker.members[i].rejoined = false;
+        if (broker.members[i].group == group)
+            broker.members[i].rejoined = false;
 }
 
-static void end_rebalance(void)
+static void end_rebalance(uint32_t index)
 {
-    broker.rebalancing = false;
-    broker.generation++;
-    broker.owner_count = 0;
+    struct broker_group_state *group = &broker.groups[index];
+    group->rebalancing = false;
+    group->generation++;
+    group->owner_count = 0;
     for (uint32_t i = 0; i < BROKER_MEMBERS; i++)
-        if (broker.members[i].used)
-            broker.owners[broker.owner_count++] = i;
-    for (uint32_t i = broker.owner_count; i > 1; i--) { /* who gets what differs each time */
-        uint32_t k = sim_below(i), swap = broker.owners[k];
-        broker.owners[k] = broker.owners[i - 1];
-        broker.owners[i - 1] = swap;
+        if (broker.members[i].used && broker.members[i].group == index)
+            group->owners[group->owner_count++] = i;
+    for (uint32_t i = group->owner_count; i > 1; i--) { /* who gets what differs each time */
+        uint32_t k = sim_below(i), swap = group->owners[k];
+        group->owners[k] = group->owners[i - 1];
+        group->owners[i - 1] = swap;
     }
-    sim_trace("generation %u: %u members", broker.generation, broker.owner_count);
+    sim_trace("generation %u: %u members", group->generation, group->owner_count);
 }
 
-uint32_t broker_join(const char *instance, uint32_t *incarnation)
+uint32_t broker_join(uint32_t group, const char *instance, uint32_t *incarnation)
 {
     uint32_t i = 0; /* a place for each name, for ever */
     while (i < BROKER_MEMBERS && broker.members[i].instance[0] != '\0' &&
@@ -260,10 +262,11 @@ uint32_t broker_join(const char *instance, uint32_t *incarnation)
         sim_fail("too many members");
     struct broker_member *member = &broker.members[i];
     snprintf(member->instance, sizeof member->instance, "%s", instance);
+    member->group = group;
     member->used = true;
     *incarnation = ++member->incarnation;
     member->seen_us = sim.now_us;
-    begin_rebalance(instance);
+    begin_rebalance(group, instance);
     member->rejoined = true;
     return i;
 }
@@ -278,7 +281,7 @@ void broker_leave(uint32_t member, uint32_t incarnation)
     if (!is_member(member, incarnation))
         return;
     broker.members[member].used = false;
-    begin_rebalance("a member leaves");
+    begin_rebalance(broker.members[member].group, "a member leaves");
 }
 
 enum broker_group broker_heartbeat(uint32_t member, uint32_t incarnation)
@@ -287,7 +290,8 @@ enum broker_group broker_heartbeat(uint32_t member, uint32_t incarnation)
         return broker.members[member].incarnation != incarnation ? BROKER_FENCED_MEMBER
                                                                  : BROKER_UNKNOWN_MEMBER;
     broker.members[member].seen_us = sim.now_us;
-    return broker.rebalancing ? BROKER_REBALANCE : BROKER_STEADY;
+    return broker.groups[broker.members[member].group].rebalancing ? BROKER_REBALANCE
+                                                                   : BROKER_STEADY;
 }
 
 void broker_rejoin(uint32_t member, uint32_t incarnation)
@@ -300,8 +304,9 @@ void broker_rejoin(uint32_t member, uint32_t incarnation)
 
 uint32_t broker_share_of(uint32_t member)
 {
-    for (uint32_t i = 0; i < broker.owner_count; i++)
-        if (broker.owners[i] == member)
+    const struct broker_group_state *group = &broker.groups[broker.members[member].group];
+    for (uint32_t i = 0; i < group->owner_count; i++)
+        if (group->owners[i] == member)
             return i;
     return UINT32_MAX;
 }
@@ -320,26 +325,27 @@ static void expire_transactions(void)
     }
 }
 
-static void expire_members(void)
+static void expire_members(uint32_t index)
 {
+    struct broker_group_state *group = &broker.groups[index];
     bool all = true;
     for (uint32_t i = 0; i < BROKER_MEMBERS; i++) {
         struct broker_member *member = &broker.members[i];
-        bool late = broker.rebalancing && !member->rejoined &&
-                    sim.now_us - broker.rebalancing_since_us >= broker.rebalance_timeout_us;
-        if (!member->used)
+        bool late = group->rebalancing && !member->rejoined &&
+                    sim.now_us - group->rebalancing_since_us >= broker.rebalance_timeout_us;
+        if (!member->used || member->group != index)
             continue;
         if (late || sim.now_us - member->seen_us >= broker.session_timeout_us) {
             member->used = false;
             sim_trace("%s is out of the group", member->instance);
-            if (!broker.rebalancing)
-                begin_rebalance("a member is gone");
+            if (!group->rebalancing)
+                begin_rebalance(index, "a member is gone");
             continue;
         }
         all = all && member->rejoined;
     }
-    if (broker.rebalancing && all)
-        end_rebalance();
+    if (group->rebalancing && all)
+        end_rebalance(index);
 }
 
 void broker_tick(void)
@@ -356,5 +362,6 @@ void broker_tick(void)
         broker_end(now.producer, now.epoch, now.commit);
     }
     expire_transactions();
-    expire_members();
+    for (uint32_t i = 0; i < BROKER_GROUPS; i++)
+        expire_members(i);
 }

@@ -11,7 +11,8 @@
 
 #include "sim.h"
 
-#define BROKER_MEMBERS 8
+#define BROKER_MEMBERS 12
+#define BROKER_GROUPS 2 /* of the pipeline; of its tables' followers */
 
 enum broker_fate { BROKER_PENDING, BROKER_COMMITTED, BROKER_ABORTED, BROKER_MARKER };
 
@@ -55,12 +56,21 @@ struct broker_producer { /* a transactional id */
     size_t position_count;
 };
 
-struct broker_member { /* of the group */
+struct broker_member { /* of a group */
     bool used;
+    uint32_t group;
     char instance[32];    /* group.instance.id */
     uint32_t incarnation; /* which process of that name */
     int64_t seen_us;      /* its last sign of life */
     bool rejoined;        /* it has given back what it had, in a rebalance */
+};
+
+struct broker_group_state {
+    uint32_t generation;
+    bool rebalancing;
+    int64_t rebalancing_since_us;
+    uint32_t owners[BROKER_MEMBERS]; /* members with partitions, in the order of assignment */
+    uint32_t owner_count;
 };
 
 struct broker {
@@ -69,11 +79,7 @@ struct broker {
     struct broker_producer producers[BROKER_MEMBERS];
     uint32_t producer_count;
     struct broker_member members[BROKER_MEMBERS];
-    uint32_t generation;
-    bool rebalancing;
-    int64_t rebalancing_since_us;
-    uint32_t owners[BROKER_MEMBERS]; /* members with partitions, in the order of assignment */
-    uint32_t owner_count;
+    struct broker_group_state groups[BROKER_GROUPS];
     int64_t transaction_timeout_us, session_timeout_us, rebalance_timeout_us;
 };
 extern struct broker broker;
@@ -102,8 +108,9 @@ void broker_end_later(uint32_t producer, uint32_t epoch, bool commit, int64_t de
 /* Whether an open transaction would move the position. */
 bool broker_is_unstable(struct broker_place at);
 
-/* The group. A name that is there already is taken over: the older process is fenced. */
-uint32_t broker_join(const char *instance, uint32_t *incarnation);
+/* A group; a partition's position is that of one of them. A name that is there already is taken
+ * over: the older process is fenced. */
+uint32_t broker_join(uint32_t group, const char *instance, uint32_t *incarnation);
 void broker_leave(uint32_t member, uint32_t incarnation);
 enum broker_group { BROKER_STEADY, BROKER_REBALANCE, BROKER_UNKNOWN_MEMBER, BROKER_FENCED_MEMBER };
 /* A heartbeat: what the member has to do. */

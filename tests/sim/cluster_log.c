@@ -25,7 +25,7 @@ struct cluster_log {
     char instance[32];
     struct broker_place *joined; /* every partition of the topics that are shared */
     size_t joined_count;
-    uint32_t member, incarnation, generation;
+    uint32_t group, member, incarnation, generation;
     bool is_member, holds, releases; /* has partitions; has been told to give them back */
     struct pipe_log_partition *held;
     uint32_t held_count;
@@ -96,7 +96,7 @@ static bool cluster_join(struct pipe_log *public, const uint32_t *topics, uint32
         }
     }
     log->held = pipe_calloc(log->joined_count + 1, sizeof *log->held);
-    log->member = broker_join(log->instance, &log->incarnation);
+    log->member = broker_join(log->group, log->instance, &log->incarnation);
     log->is_member = true;
     snprintf(public->incarnation, sizeof public->incarnation, "simulated");
     return true;
@@ -105,14 +105,15 @@ static bool cluster_join(struct pipe_log *public, const uint32_t *topics, uint32
 /* The partitions of this generation. */
 static void take_share(struct cluster_log *log)
 {
+    const struct broker_group_state *group = &broker.groups[log->group];
     uint32_t share = broker_share_of(log->member);
-    log->generation = broker.generation;
+    log->generation = group->generation;
     log->held_count = 0;
     log->holds = true;
     for (size_t i = 0; i < log->joined_count; i++) {
         const struct broker_place *at = &log->joined[i];
         uint32_t owner =
-            ((uint32_t)at->partition + at->topic * (broker.generation & 1)) % broker.owner_count;
+            ((uint32_t)at->partition + at->topic * (group->generation & 1)) % group->owner_count;
         if (owner == share)
             log->held[log->held_count++] = (struct pipe_log_partition){at->topic, at->partition};
     }
@@ -132,7 +133,7 @@ static bool cluster_poll(struct pipe_log *public, int64_t wait_ms, struct pipe_l
     sim_point("poll");
     sim_sleep(wait_ms > 0 ? wait_ms * 1000 : 0);
     if (!log->is_member) {
-        log->member = broker_join(log->instance, &log->incarnation);
+        log->member = broker_join(log->group, log->instance, &log->incarnation);
         log->is_member = true;
     }
     if (log->releases)
@@ -526,12 +527,13 @@ static const struct pipe_log_ops cluster_ops = {
     .close = cluster_close,
 };
 
-struct pipe_log *sim_cluster_open(const char *instance)
+struct pipe_log *sim_cluster_open(const char *instance, uint32_t group)
 {
     struct cluster_log *log = pipe_calloc(1, sizeof *log);
     log->log.ops = &cluster_ops;
     log->log.grouped = true;
     log->log.metadata_bytes = 4096;
+    log->group = group;
     snprintf(log->instance, sizeof log->instance, "%s", instance);
     return &log->log;
 }

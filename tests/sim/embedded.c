@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "clickhouse.h"
+#include "server.h"
 #include "sim.h"
 
 #define START_MS INT64_C(1767225600000) /* of the traffic, and of the wall clock: 2026-01-01 */
@@ -17,6 +19,7 @@
 struct life {
     const struct sim_program *program;
     struct pipe_run_options options;
+    bool on_server; /* tables are on the server, not in files */
     bool failed;
     int code;
     char error[768];
@@ -36,13 +39,81 @@ struct run {
 
 /* ---- A life ---- */
 
+/* As follower_run.c and follower_thread.c do, in one thread. */
+static struct pipe_follower *open_follower(const struct life *life, struct pipe_engine *engine)
+{
+    static const uint64_t memory[] = {500, 10000, 1u << 20};
+    const struct pipe_plan *plan = life->program->plan;
+    struct pipe_follower_config config = {
+        .plan = plan,
+        .log = pipe_log_embedded_attach(engine->log),
+        .target = life->on_server ? pipe_target_clickhouse(plan, sim_server_client())
+                                  : pipe_target_native(plan, engine->dir),
+        .memory_bytes = memory[sim_below(3)],
+        .requests = 1 + sim_below(4)};
+    return pipe_follower_new(&config);
+}
+
+static bool step_follower(struct pipe_engine *engine, struct pipe_follower *follower)
+{
+    enum pipe_follower_state state = pipe_follower_step(follower, 20);
+    if (state == PIPE_FOLLOWER_FAILED)
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_follower_error(follower));
+    if (state == PIPE_FOLLOWER_IDLE && !pipe_follower_waits(follower))
+        engine_sleep_us(5000);
+    sim_server_tick();
+    sim_server_trouble();
+    return true;
+}
+
+/* What is committed gets into the tables; of a run that is stopped, what is under way. */
+static bool finish_follower(struct pipe_engine *engine, struct pipe_follower *follower)
+{
+    bool stops = engine_stop_requested;
+    pipe_follower_flush(follower, stops);
+    int64_t stops_us = sim.now_us + 5000000;
+    while (stops ? !pipe_follower_is_quiet(follower) && sim.now_us < stops_us
+                 : !pipe_follower_at_end(follower)) {
+        if (!step_follower(engine, follower))
+            return false;
+        if (!stops && engine_stop_requested)
+            return finish_follower(engine, follower);
+    }
+    return true;
+}
+
+static bool run_both(struct pipe_engine *engine, struct pipe_follower *follower)
+{
+    for (;;) {
+        enum engine_state state = engine_step(engine, 0);
+        if (state == ENGINE_FAILED)
+            return false;
+        if (state == ENGINE_FINISHED)
+            return engine_finish(engine) && finish_follower(engine, follower);
+        if (state == ENGINE_IDLE)
+            engine_sleep_us(2000);
+        if (sim_below(3) == 0 && !step_follower(engine, follower))
+            return false;
+    }
+}
+
+static bool run_engine(const struct life *life, struct pipe_engine *engine)
+{
+    if (!life->program->tables)
+        return engine_run(engine);
+    struct pipe_follower *follower = open_follower(life, engine);
+    bool ok = run_both(engine, follower);
+    pipe_follower_close(follower);
+    return ok;
+}
+
 /* As `NAME run` does (cli.c). */
 static void live(void *argument)
 {
     struct life *life = argument;
     struct pipe_engine *engine = engine_new(life->program->plan, &life->options);
     bool opened = engine_open(engine);
-    life->failed = !(opened && engine_run(engine));
+    life->failed = !(opened && run_engine(life, engine));
     if (life->failed) {
         if (opened)
             engine_rollback(engine);
@@ -84,11 +155,13 @@ static uint32_t one_of(const uint32_t *values, uint32_t count)
 static void choose_odds(void)
 {
     static const uint32_t crash[] = {30, 100, 300, 1000, 4000}, error[] = {0, 30, 300, 1000},
-                          slow[] = {0, 30, 300, 2000}, call_us[] = {400, 20000, 300000};
+                          slow[] = {0, 30, 300, 2000}, call_us[] = {400, 20000, 300000},
+                          server[] = {0, 500, 3000, 15000};
     sim.odds = (struct sim_odds){.crash = one_of(crash, 5),
                                  .store_error = one_of(error, 4),
                                  .file_error = one_of(error, 4),
                                  .slow = one_of(slow, 4),
+                                 .server = one_of(server, 4),
                                  .step = sim_below(4) == 0 ? 300 : 0,
                                  .call_us = one_of(call_us, 3)};
     sim.crashes_left = sim_below(24);
@@ -182,6 +255,7 @@ static void begin_run(struct run *run)
                                                   .has_start = true,
                                                   .max_record_bytes = 1u << 20,
                                                   .progress = PIPE_PROGRESS_NEVER};
+    run->life.on_server = run->program->tables && sim_below(2) == 0;
     make_paths(run);
 }
 
@@ -219,6 +293,8 @@ static void check_model(struct run *run)
         sim_fail("the log can't be read: %s", error);
     struct sim_reader reader = {log, read_topic};
     sim_check_outputs(run->program, &reader);
+    if (run->life.on_server)
+        sim_check_tables(&reader);
     log->ops->close(log);
 }
 
@@ -279,11 +355,13 @@ void sim_embedded(const struct sim_program *program)
             sim.odds = no_odds;
     }
     sim.odds = no_odds;
+    sim_server_calm();
     sim.stop_at_us = INT64_MAX;
     run.life.options.traffic = run.life.options.traffic && !run.paced;
     run.life.options.until_end = true;
     if (run_life(&run, ++lives) != SIM_RETURNED || run.life.failed)
         sim_fail("the last run does not end well: %s", run.life.error);
-    check_reconcile(&run);
+    if (!run.life.on_server) /* its tables are not in the directory */
+        check_reconcile(&run);
     check_model(&run);
 }

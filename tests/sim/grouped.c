@@ -5,6 +5,8 @@
  * agree with what is committed.
  */
 #include "broker.h"
+#include "clickhouse.h"
+#include "server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +15,16 @@
     INT64_C(1767225600000) /* of the traffic, and of the brokers' clock: 2026-01-01                \
                             */
 #define INSTANCES_MAX 3
-#define PROCESSES_MAX (INSTANCES_MAX + 1)
+#define FOLLOWERS_MAX 2
+#define PROCESSES_MAX (INSTANCES_MAX + 1 + FOLLOWERS_MAX + 1)
+#define STOPS_US 5000000    /* what a follower has for what is under way */
 #define SETTLES_US 30000000 /* without faults and input: then all is done */
 #define DRAINS_US 600000000
 
 struct process { /* one place where an instance runs: a name, and a state directory */
     const struct sim_program *program;
     char name[8], dir[16];
+    bool follows; /* a follower of tables, else an engine */
     struct pipe_run_options options;
     struct pipe_transport transport;
     struct sim_instance *instance; /* NULL: it does not run */
@@ -42,6 +47,7 @@ struct group {
     const struct sim_program *program;
     struct process processes[PROCESSES_MAX];
     uint32_t process_count, serial;
+    bool checkpoints; /* are made */
     struct input inputs[4];
     uint32_t input_count;
     int64_t begin_us, ends_us;       /* of the input */
@@ -57,7 +63,7 @@ static struct pipe_log *open_log(void *context, const char *dir, char *error, si
     (void)dir;
     (void)error;
     (void)error_bytes;
-    return sim_cluster_open(process->name);
+    return sim_cluster_open(process->name, 0);
 }
 
 static bool step(struct process *process, struct pipe_engine *engine)
@@ -90,7 +96,36 @@ static void live(void *argument)
     engine_close(engine);
 }
 
-static void choose_options(struct process *process)
+static void follow(void *argument)
+{
+    static const uint64_t memory[] = {500, 10000, 1u << 20};
+    struct process *process = argument;
+    struct pipe_follower_config config = {
+        .plan = process->program->plan,
+        .log = sim_cluster_open(process->name, 1),
+        .target = pipe_target_clickhouse(process->program->plan, sim_server_client()),
+        .memory_bytes = memory[sim_below(3)],
+        .requests = 1 + sim_below(4)};
+    struct pipe_follower *follower = pipe_follower_new(&config);
+    int64_t stops_us = INT64_MAX;
+    while (!process->failed) {
+        if (process->stops && stops_us == INT64_MAX) {
+            pipe_follower_flush(follower, true);
+            stops_us = sim.now_us + STOPS_US;
+        }
+        process->failed = pipe_follower_step(follower, 20) == PIPE_FOLLOWER_FAILED;
+        if (process->stops && (pipe_follower_is_quiet(follower) || sim.now_us > stops_us))
+            break;
+        sim_sleep(0);
+    }
+    if (process->failed) {
+        process->code = pipe_follower_fenced(follower) ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
+        snprintf(process->error, sizeof process->error, "%s", pipe_follower_error(follower));
+    }
+    pipe_follower_close(follower);
+}
+
+static void choose_options(const struct group *group, struct process *process)
 {
     static const uint32_t batch[] = {1, 3, 10, 50}, commit[] = {1, 10, 50, 500},
                           bytes[] = {300, 5000, 1u << 20}, memory[] = {0, 1, 30000};
@@ -102,15 +137,24 @@ static void choose_options(struct process *process)
                                                  .state_bytes = memory[sim_below(3)],
                                                  .max_record_bytes = 1u << 20,
                                                  .progress = PIPE_PROGRESS_NEVER};
+    if (group->checkpoints) {
+        process->options.checkpoint_hooks = &sim_checkpoint_hooks;
+        process->options.checkpoint_ms = sim_between(100, 8000);
+    }
 }
 
 static void start(struct group *group, struct process *process)
 {
     char name[16];
     snprintf(name, sizeof name, "%s.%u", process->name, ++group->serial);
-    choose_options(process);
+    choose_options(group, process);
+    if (group->checkpoints && sim_below(4) == 0) { /* the disk, or the machine, is another */
+        char path[32];
+        snprintf(path, sizeof path, "%s/state", process->dir);
+        sim_store_remove(path);
+    }
     process->stops = process->failed = false;
-    process->instance = sim_instance_new(name, live, process);
+    process->instance = sim_instance_new(name, process->follows ? follow : live, process);
     sim_trace("start %s: batches of %u, commit every %lld ms or %lld bytes", name,
               process->options.batch_records, (long long)process->options.commit_ms,
               (long long)process->options.commit_bytes);
@@ -224,9 +268,14 @@ static void turn(struct group *group)
     struct process *process = next_process(group);
     see_members(group);
     broker_tick();
+    sim_server_tick();
     feed(group);
     if (process == NULL)
         return;
+    if (group->checkpoints && sim_chance(sim.odds.object_error / 100))
+        sim_objects_lose();
+    if (group->program->tables)
+        sim_server_trouble();
     if (process->instance == NULL) {
         start(group, process);
     } else if (!process->stops && sim_chance(sim.odds.pause / 4)) {
@@ -249,6 +298,19 @@ static bool is_exchange(uint32_t topic)
     return strstr(broker.topics[topic].name, ".exchange") != NULL;
 }
 
+/* Whether a follower reads it. */
+static bool is_followed(const struct group *group, uint32_t topic)
+{
+    const struct pipe_plan *plan = group->program->plan;
+    for (uint32_t i = 0; i < plan->sink_count; i++) {
+        struct pipe_plan_topic followed;
+        sim_followed_topic(plan, i, &followed);
+        if (plan->sinks[i].table != NULL && strcmp(followed.name, broker.topics[topic].name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_awake(const struct group *group)
 {
     for (uint32_t i = 0; i < group->process_count; i++)
@@ -263,7 +325,8 @@ static bool is_awake(const struct group *group)
 static bool is_drained(const struct group *group)
 {
     for (uint32_t t = 0; t < broker.topic_count; t++) {
-        bool counts = is_input(group, t) || (!group->program->advances && is_exchange(t));
+        bool counts = is_input(group, t) || (!group->program->advances && is_exchange(t)) ||
+                      is_followed(group, t);
         for (uint32_t p = 0; counts && p < broker.topics[t].partitions; p++) {
             const struct broker_partition *part = &broker.topics[t].parts[p];
             for (int64_t i = part->position; i < part->count; i++)
@@ -272,7 +335,7 @@ static bool is_drained(const struct group *group)
                     return false;
         }
     }
-    return true;
+    return sim_server_is_quiet();
 }
 
 static uint64_t record_count(void)
@@ -363,16 +426,39 @@ static struct process *place_process(struct group *group, uint32_t place, uint32
     return process;
 }
 
+/* Followers, and somebody who starts the first one again while it is still there. */
+static void place_followers(struct group *group)
+{
+    static const uint32_t server[] = {0, 500, 3000, 15000};
+    uint32_t count = 1 + sim_below(FOLLOWERS_MAX);
+    sim.odds.server = server[sim_below(4)];
+    for (uint32_t i = 0; i < count; i++) {
+        struct process *process = place_process(group, group->process_count++, 'm' - 'a' + i,
+                                                sim.now_us + sim_between(0, 30000000));
+        process->follows = true;
+    }
+    if (sim_below(3) == 0) {
+        struct process *twin = place_process(group, group->process_count++, 'm' - 'a',
+                                             sim.now_us + sim_between(5, 60) * 1000000);
+        twin->follows = twin->once = true;
+    }
+}
+
 static void begin_group(struct group *group)
 {
     static const uint32_t crash[] = {0, 10, 30, 100, 400}, error[] = {0, 500, 3000, 10000},
-                          slow[] = {0, 300, 3000}, pause[] = {0, 20, 100, 300};
+                          slow[] = {0, 300, 3000}, pause[] = {0, 20, 100, 300},
+                          object[] = {0, 500, 5000};
     const struct pipe_plan *plan = group->program->plan;
     sim.grouped = true;
     sim.odds = (struct sim_odds){.crash = crash[sim_below(5)],
                                  .store_error = error[sim_below(4)],
                                  .slow = slow[sim_below(3)],
-                                 .pause = pause[sim_below(4)]};
+                                 .pause = pause[sim_below(4)],
+                                 .object_error = object[sim_below(3)]};
+    group->checkpoints = sim_below(3) > 0;
+    sim_checkpoint_hooks.grace_ms = sim_between(0, 10000);
+    sim_checkpoint_hooks.foreign_grace_ms = sim_between(0, 30000);
     sim.crashes_left = sim_below(12);
     sim.wall_us = START_MS * 1000;
     group->process_count = 1 + sim_below(INSTANCES_MAX);
@@ -388,6 +474,16 @@ static void begin_group(struct group *group)
                                              sim.now_us + sim_between(5, 40) * 1000000);
         twin->once = true;
     }
+    if (group->program->tables)
+        place_followers(group);
+}
+
+/* Tables that stand still do so until a restart. */
+static void restart_followers(struct group *group)
+{
+    sim_server_calm();
+    for (uint32_t i = 0; i < group->process_count; i++)
+        group->processes[i].stops |= group->processes[i].follows;
 }
 
 void sim_grouped(const struct sim_program *program)
@@ -398,8 +494,10 @@ void sim_grouped(const struct sim_program *program)
         turn(&group);
     sim_trace("no faults from now on");
     sim.odds = (struct sim_odds){0};
+    restart_followers(&group);
     drain(&group);
     check_counters(&group);
     struct sim_reader reader = {NULL, read_topic};
     sim_check_outputs(program, &reader);
+    sim_check_tables(&reader);
 }

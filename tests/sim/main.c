@@ -1,11 +1,11 @@
 /*
  * main.c: runs seeds, each in a process of its own, several at once.
  *
- *   sim [--from N] [--count N] [--jobs N] [--twice] [--stop] [--trace]
+ *   sim [--from N] [--count N] [--jobs N] [--only PIPELINE] [--twice] [--stop] [--trace]
  *
- * --stop ends with the first seed that fails. --twice runs every seed two times and compares the
- * traces. The last line is `N passed, N failed`; the exit code is 1 if a seed failed. With --trace
- * the calls of one seed are printed.
+ * --only passes over the seeds of other pipelines. --stop ends with the first seed that fails.
+ * --twice runs every seed two times and compares the traces. The last line is `N passed, N failed`;
+ * the exit code is 1 if a seed failed. With --trace the calls of one seed are printed.
  */
 #define _GNU_SOURCE
 #include <ftw.h>
@@ -24,7 +24,7 @@
 #define HANGS_SECONDS 120    /* a seed takes a fraction of a second */
 
 struct result {
-    uint64_t trace_hash, crashes, errors;
+    uint64_t trace_hash, crashes, errors, fetches;
     int64_t virtual_us;
 };
 
@@ -32,6 +32,7 @@ struct options {
     uint64_t from, count;
     uint32_t jobs;
     bool twice, stop, trace;
+    const char *only;
 };
 
 struct job {
@@ -64,7 +65,7 @@ static void remove_scratch(pid_t pid)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void run_seed(uint64_t seed, bool trace, struct result *result)
+static void run_seed(uint64_t seed, bool trace, const char *only, struct result *result)
 {
     sim = (struct sim_world){.seed = seed,
                              .random = pipe_hash64(&seed, sizeof seed, 1),
@@ -82,13 +83,15 @@ static void run_seed(uint64_t seed, bool trace, struct result *result)
     pipe_message_level(trace ? PIPE_INFO : PIPE_ERROR + 1);
     alarm(HANGS_SECONDS);
     const struct sim_program *program = &sim_programs[sim_below((uint32_t)sim_program_count)];
+    if (only != NULL && strcmp(program->name, only) != 0)
+        return;
     sim.program = program;
     sim.what = program->name;
     if (program->files || sim_below(2) == 0)
         sim_embedded(program);
     else
         sim_grouped(program);
-    *result = (struct result){sim.trace_hash, sim.crashes, sim.errors, sim.now_us};
+    *result = (struct result){sim.trace_hash, sim.crashes, sim.errors, sim.fetches, sim.now_us};
 }
 
 /* ---- Many ---- */
@@ -99,7 +102,7 @@ static pid_t start(const struct options *options, uint64_t number, struct result
     pid_t pid = fork();
     if (pid == 0) {
         uint64_t seed = options->from + (options->twice ? number / 2 : number);
-        run_seed(seed, options->trace, &results[number]);
+        run_seed(seed, options->trace, options->only, &results[number]);
         fflush(sim.out);
         _exit(0);
     }
@@ -172,6 +175,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             options->stop = true;
         else if (strcmp(argv[i], "--trace") == 0)
             options->trace = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            options->only = argv[++i], has = false;
         else if (strcmp(argv[i], "--from") == 0 && has)
             options->from = (uint64_t)value;
         else if (strcmp(argv[i], "--count") == 0 && has)
@@ -190,7 +195,8 @@ int main(int argc, char **argv)
     struct options options;
     if (!read_options(argc, argv, &options)) {
         fprintf(stderr,
-                "usage: %s [--from N] [--count N] [--jobs N] [--twice] [--stop] [--trace]\n",
+                "usage: %s [--from N] [--count N] [--jobs N] [--only PIPELINE] [--twice] [--stop] "
+                "[--trace]\n",
                 argv[0]);
         return 2;
     }
@@ -200,17 +206,20 @@ int main(int argc, char **argv)
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (results == MAP_FAILED)
         return 1;
-    uint64_t failed = run_all(&options, results, total), crashes = 0, errors = 0;
+    uint64_t failed = run_all(&options, results, total), crashes = 0, errors = 0, fetches = 0;
     int64_t virtual_us = 0;
     for (uint64_t i = 0; i < total; i++) {
         crashes += results[i].crashes;
         errors += results[i].errors;
+        fetches += results[i].fetches;
         virtual_us += results[i].virtual_us;
     }
     if (options.twice && failed == 0)
         failed = compare_twins(&options, results);
-    printf("%llu crashes, %llu failed calls, %.1f hours of virtual time\n",
-           (unsigned long long)crashes, (unsigned long long)errors, (double)virtual_us / 3.6e9);
+    printf("%llu crashes, %llu failed calls, %llu files of checkpoints fetched, %.1f hours of "
+           "virtual time\n",
+           (unsigned long long)crashes, (unsigned long long)errors, (unsigned long long)fetches,
+           (double)virtual_us / 3.6e9);
     printf("%llu passed, %llu failed\n", (unsigned long long)(total - failed),
            (unsigned long long)failed);
     return failed == 0 ? 0 : 1;

@@ -36,6 +36,12 @@ static const struct {
       .fresh = "fresh",
       .windows = {{"counted", "counted", 5 * SECOND, 5 * SECOND, 2 * SECOND, MODEL_FINAL, false,
                    true}}}},
+    {"tables",
+     {.sources = {{"events", "pipec.sim_tables.events.time", 2, 3 * SECOND, 60 * SECOND}},
+      .dedup_ttl = 10 * SECOND,
+      .fresh = "fresh",
+      .windows = {{"counted", "counted", 5 * SECOND, 5 * SECOND, 4 * SECOND, MODEL_CLOSE, true,
+                   false}}}},
     {"update",
      {.sources = {{"events", "pipec.sim_update.events.time", 2, 2 * SECOND, 60 * SECOND}},
       .windows =

@@ -8,6 +8,8 @@
  *   store.c      RocksDB's C interface: ordered maps that outlive a crash as a write-ahead log does
  *   broker.c     a cluster of brokers; cluster_log.c: runtime/log.h over it
  *   embedded.c   a run in a directory, crashed and started again until it is done
+ *   server.c     a server of tables, and the client to it
+ *   objects.c    where checkpoints are shared
  *   grouped.c    several instances that share the partitions of the cluster
  *   invariants.c what must hold at every moment
  *   injection.c  rows that are put into its topic by hand
@@ -26,6 +28,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "checkpoint.h"
 #include "engine.h"
 
 /* ---- world.c ---- */
@@ -34,6 +37,8 @@ struct sim_odds {   /* in 100,000 */
     uint32_t crash; /* at every call that has an effect outside, and every named crash point */
     uint32_t store_error; /* of a write to a store */
     uint32_t file_error;
+    uint32_t server; /* of a request to the server of tables: slow, cut, refused */
+    uint32_t object_error; /* of a call of the place that checkpoints are in */
     uint32_t slow;    /* a call that takes seconds */
     uint32_t pause;   /* of an instance, for many seconds, whenever it sleeps */
     uint32_t step;    /* of the wall clock, by up to some hours, at every nap */
@@ -56,7 +61,7 @@ struct sim_world {
     bool trace;               /* print it */
     FILE *out;                /* there, whatever commands print elsewhere */
     uint64_t trace_hash;      /* of all lines */
-    uint64_t crashes, errors; /* so far, for the statistics */
+    uint64_t crashes, errors, fetches; /* so far, for the statistics; of files of checkpoints */
     const struct sim_program *program;
     const char *what; /* the pipeline and scenario, for messages */
     struct sim_instance *running;
@@ -102,6 +107,10 @@ void sim_store_remove(const char *path);
 /* The durable value of a key in the store at `path`; NULL: none. Valid until the store changes. */
 const char *sim_store_durable(const char *path, const void *key, size_t key_bytes, size_t *bytes);
 
+/* ---- objects.c ---- */
+extern struct checkpoint_hooks sim_checkpoint_hooks; /* their times are the scenario's */
+void sim_objects_lose(void);
+
 /* ---- invariants.c ---- */
 /* A batch is about to be written to the state at `path`: it must not be ahead of the log. */
 void sim_check_applied(const char *path, const void *key, size_t key_bytes, const void *value,
@@ -124,6 +133,7 @@ struct sim_program {
     const struct sim_model_def *model;
     bool files;    /* the source reads files */
     bool advances; /* its time goes on though nothing comes */
+    bool tables;   /* it has some, with a follower */
 };
 extern struct sim_program sim_programs[];
 extern const size_t sim_program_count;
@@ -131,8 +141,8 @@ void sim_register_programs(void); /* programs.c */
 void sim_embedded(const struct sim_program *program);
 void sim_grouped(const struct sim_program *program);
 
-/* cluster_log.c: the log of an instance, by its name. */
-struct pipe_log *sim_cluster_open(const char *instance);
+/* cluster_log.c: the log of an instance, by its name; group 0: of the pipeline, 1: of followers. */
+struct pipe_log *sim_cluster_open(const char *instance, uint32_t group);
 
 /* ---- model.c ---- */
 struct sim_record {

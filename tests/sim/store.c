@@ -8,6 +8,7 @@
  * flushed. A write that fails may be there or not after the next opening, and the handle is of no
  * use any more. One handle may write to a store at a time.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,115 @@ const char *sim_store_durable(const char *path, const void *key, size_t key_byte
     return (const char *)entry->bytes + entry->key_bytes;
 }
 
+/* ---- Checkpoints: real files, whose names say what is in them, as RocksDB's do ---- */
+
+#define TABLE_ENTRIES 40
+#define MANIFEST_NAME "MANIFEST-000001" /* of a checkpoint; other stores have no files */
+
+struct rocksdb_checkpoint_t {
+    rocksdb_t *db;
+};
+
+rocksdb_checkpoint_t *rocksdb_checkpoint_object_create(rocksdb_t *db, char **error)
+{
+    (void)error;
+    rocksdb_checkpoint_t *checkpoint = pipe_malloc(sizeof *checkpoint);
+    checkpoint->db = db;
+    return checkpoint;
+}
+
+void rocksdb_checkpoint_object_destroy(rocksdb_checkpoint_t *checkpoint)
+{
+    free(checkpoint);
+}
+
+static void write_table(const char *dir, const char *name, const struct pipe_buf *ops)
+{
+    char path[4400];
+    uint64_t hash = pipe_hash64(ops->data, ops->size, 0);
+    if (name != NULL)
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+    else
+        snprintf(path, sizeof path, "%s/%016llx.sst", dir, (unsigned long long)hash);
+    FILE *file = fopen(path, "we");
+    if (file == NULL || fwrite(ops->data, 1, ops->size, file) != ops->size || fclose(file) != 0)
+        sim_fail("%s can't be made: %s", path, strerror(errno));
+}
+
+/* The manifest holds how many entries there are: a table that is missing is found. */
+void rocksdb_checkpoint_create(rocksdb_checkpoint_t *checkpoint, const char *dir,
+                               uint64_t log_bytes_for_flush, char **error)
+{
+    const struct map *map = &checkpoint->db->store->live;
+    struct pipe_buf ops = {0};
+    (void)log_bytes_for_flush;
+    rocksdb_flush(checkpoint->db, NULL, error);
+    if (*error != NULL)
+        return;
+    if (mkdir(dir, 0777) != 0)
+        sim_fail("%s can't be made: %s", dir, strerror(errno));
+    for (size_t i = 0; i < map->count; i++) {
+        const struct entry *entry = map->entries[i];
+        pipe_buf_add_byte(&ops, OP_PUT);
+        pipe_buf_add(&ops, &entry->key_bytes, sizeof entry->key_bytes);
+        pipe_buf_add(&ops, &entry->value_bytes, sizeof entry->value_bytes);
+        pipe_buf_add(&ops, entry->bytes, entry->key_bytes + entry->value_bytes);
+        if (i % TABLE_ENTRIES == TABLE_ENTRIES - 1 || i == map->count - 1) {
+            write_table(dir, NULL, &ops);
+            ops.size = 0;
+        }
+    }
+    pipe_buf_add(&ops, &map->count, sizeof map->count);
+    write_table(dir, MANIFEST_NAME, &ops);
+    pipe_buf_free(&ops);
+    sim_trace("checkpoint of %s, %zu entries", checkpoint->db->store->path, map->count);
+    sim_point("checkpoint of a store");
+}
+
+static void read_whole(const char *path, struct pipe_buf *to)
+{
+    uint8_t bytes[4096];
+    FILE *file = fopen(path, "re");
+    to->size = 0;
+    for (size_t got; file != NULL && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        pipe_buf_add(to, bytes, got);
+    if (file == NULL || fclose(file) != 0)
+        sim_fail("%s can't be read: %s", path, strerror(errno));
+}
+
+/* What is there is what was written: content is compared with names before anybody opens it. */
+static bool load_checkpoint(struct store *store, const char *dir)
+{
+    char path[4600];
+    struct pipe_buf bytes = {0};
+    size_t count;
+    DIR *entries = opendir(dir);
+    remove_entries(&store->durable, 0, store->durable.count);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        if (strstr(entry->d_name, ".sst") == NULL)
+            continue;
+        read_whole(path, &bytes);
+        apply(&store->durable, &bytes);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    copy_map(&store->live, &store->durable);
+    snprintf(path, sizeof path, "%s/" MANIFEST_NAME, dir);
+    read_whole(path, &bytes);
+    memcpy(&count, bytes.data, sizeof count);
+    pipe_buf_free(&bytes);
+    return count == store->live.count;
+}
+
+static bool is_checkpoint(const char *dir)
+{
+    char path[4400];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/" MANIFEST_NAME, dir);
+    return stat(path, &about) == 0;
+}
+
 /* ---- Opening and closing ---- */
 
 static rocksdb_t *open_store(const rocksdb_options_t *options, const char *path, bool read_only,
@@ -278,7 +388,12 @@ static rocksdb_t *open_store(const rocksdb_options_t *options, const char *path,
 {
     sim_take_time();
     sim_point("opening of a store");
-    struct store *store = store_at(path, options->create && !read_only);
+    bool checkpoint = read_only && is_checkpoint(path);
+    struct store *store = store_at(path, (options->create && !read_only) || checkpoint);
+    if (checkpoint && !load_checkpoint(store, path)) {
+        *error = strdup("Corruption: a table of the checkpoint is missing");
+        return NULL;
+    }
     if (store == NULL || (!read_only && store->open)) {
         *error = strdup(store == NULL ? "Invalid argument: does not exist (create_if_missing is "
                                         "false)"

@@ -206,7 +206,7 @@ static struct pipe_sink_def sinks[] = {{.name = "clean_topic",
                                         .exactly_once = true},
                                        {.name = "clean_table",
                                         .stream = STREAM_CLEAN,
-                                        .kind = PIPE_SINK_CLICKHOUSE,
+                                        .kind = PIPE_SINK_ICEBERG,
                                         .target = "t.clean",
                                         .format = PIPE_FORMAT_JSON,
                                         .exactly_once = true}};

@@ -1,0 +1,248 @@
+/* doctor.c: `NAME doctor`: its options, what it found, the state directory. See doctor.h. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define FREE_BYTES_LEAST (1ull << 30)
+
+/* ---- Findings ---- */
+
+void doctor_find(struct doctor *doctor, enum doctor_level level, const char *area,
+                 const char *advice, const char *format, ...)
+{
+    struct pipe_buf what = {0};
+    va_list args;
+    va_start(args, format);
+    pipe_buf_vprintf(&what, format, args);
+    va_end(args);
+    pipe_buf_add_byte(&what, '\0');
+    doctor->findings =
+        pipe_realloc(doctor->findings, (doctor->count + 1) * sizeof *doctor->findings);
+    doctor->findings[doctor->count++] =
+        (struct doctor_finding){level, area, (char *)what.data, pipe_text_dup(advice)};
+}
+
+static const char *level_name(enum doctor_level level, bool json)
+{
+    static const char *const names[] = {"ok", "note", "problem", "skipped"};
+    return level == DOCTOR_PROBLEM && !json ? "PROBLEM" : names[level];
+}
+
+static uint32_t count_problems(const struct doctor *doctor)
+{
+    uint32_t problems = 0;
+    for (size_t i = 0; i < doctor->count; i++)
+        problems += doctor->findings[i].level == DOCTOR_PROBLEM;
+    return problems;
+}
+
+static void print_text(const struct doctor *doctor)
+{
+    uint32_t problems = count_problems(doctor);
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        printf("%-11s %-8s %s\n", finding->area, level_name(finding->level, false), finding->what);
+        if (finding->advice != NULL)
+            printf("%21s-> %s\n", "", finding->advice);
+    }
+    if (problems > 0)
+        printf("%u problem%s\n", problems, problems > 1 ? "s" : "");
+    else
+        printf("no problems\n");
+}
+
+static void print_json(const struct doctor *doctor)
+{
+    json_t *findings = json_array();
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        json_t *one = json_pack("{s:s, s:s, s:s}", "area", finding->area, "level",
+                                level_name(finding->level, true), "what", finding->what);
+        if (one != NULL && finding->advice != NULL)
+            json_object_set_new(one, "advice", json_string(finding->advice));
+        json_array_append_new(findings, one);
+    }
+    json_t *all = json_pack("{s:s, s:b, s:o}", "pipeline", doctor->plan->name, "ok",
+                            count_problems(doctor) == 0, "findings", findings);
+    char *text = all != NULL ? json_dumps(all, JSON_INDENT(2)) : NULL;
+    if (text == NULL)
+        pipe_out_of_memory();
+    printf("%s\n", text);
+    free(text);
+    json_decref(all);
+}
+
+/* ---- The state directory ---- */
+
+/* A file can be made, written to the disk, and removed. */
+static bool is_writable(const char *dir, char *error, size_t error_bytes)
+{
+    struct pipe_buf path = {0};
+    pipe_buf_printf(&path, "%s/doctor.%d", dir, (int)getpid());
+    pipe_buf_add_byte(&path, '\0');
+    int fd = open((char *)path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write(fd, "x", 1) == 1 && fsync(fd) == 0;
+    if (!ok)
+        snprintf(error, error_bytes, "%s", strerror(errno));
+    if (fd >= 0) {
+        close(fd);
+        unlink((char *)path.data);
+    }
+    pipe_buf_free(&path);
+    return ok;
+}
+
+/* What a program before this one left there. */
+static void check_format(struct doctor *doctor)
+{
+    char error[512], path[4200];
+    bool created;
+    snprintf(path, sizeof path, "%.4096s/state/CURRENT", doctor->state);
+    if (access(path, F_OK) != 0) {
+        doctor_find(doctor, DOCTOR_NOTE, "state", NULL, "%s holds no state yet", doctor->state);
+        return;
+    }
+    struct pipe_store *store = pipe_store_open(doctor->state, true, &created, error, sizeof error);
+    if (store == NULL) {
+        doctor_find(doctor, DOCTOR_PROBLEM, "state", NULL, "%s", error);
+        return;
+    }
+    if (strcmp(pipe_store_version(store), PIPE_STATE_VERSION) != 0)
+        doctor_find(doctor, DOCTOR_PROBLEM, "state",
+                    "delete the directory: the state is made again from the log",
+                    "%s is of format %s, this program writes %s", doctor->state,
+                    pipe_store_version(store), PIPE_STATE_VERSION);
+    else if (strcmp(pipe_store_plan(store), doctor->plan->hash) != 0)
+        doctor_find(doctor, DOCTOR_PROBLEM, "state",
+                    "run the program of that plan, or give this one another directory",
+                    "%s is of plan %s, this program of %s", doctor->state, pipe_store_plan(store),
+                    doctor->plan->hash);
+    else
+        doctor_find(doctor, DOCTOR_OK, "state", NULL, "%s holds state of this plan", doctor->state);
+    pipe_store_close(store);
+}
+
+static void check_space(struct doctor *doctor, const char *dir)
+{
+    struct statvfs disk;
+    if (statvfs(dir, &disk) != 0)
+        return; /* is_writable has told what is wrong */
+    unsigned long long bytes = (unsigned long long)disk.f_bavail * disk.f_frsize;
+    bool enough = bytes >= FREE_BYTES_LEAST;
+    doctor_find(doctor, enough ? DOCTOR_OK : DOCTOR_PROBLEM, "state",
+                enough ? NULL : "free some, or move the directory (--state)",
+                "%llu MiB are free on the disk of %s", bytes >> 20, dir);
+}
+
+void doctor_state(struct doctor *doctor)
+{
+    char error[256] = "";
+    struct stat status;
+    if (doctor->state == NULL) {
+        doctor_find(doctor, DOCTOR_SKIPPED, "state", NULL, "name the directory with --state DIR");
+        return;
+    }
+    bool there = stat(doctor->state, &status) == 0;
+    const char *dir = there ? doctor->state : "."; /* where a run would make it */
+    if (there && !S_ISDIR(status.st_mode)) {
+        doctor_find(doctor, DOCTOR_PROBLEM, "state", "name another with --state",
+                    "%s is not a directory", doctor->state);
+        return;
+    }
+    if (there && !is_writable(dir, error, sizeof error))
+        doctor_find(doctor, DOCTOR_PROBLEM, "state", "give this user the right to write there",
+                    "%s cannot be written: %s", dir, error);
+    if (!there)
+        doctor_find(doctor, DOCTOR_NOTE, "state", NULL,
+                    "%s is not there yet: the first run makes it", doctor->state);
+    else
+        check_format(doctor);
+    check_space(doctor, dir);
+}
+
+/* ---- Options ---- */
+
+static void print_help(const struct pipe_plan *plan)
+{
+    printf(
+        "usage: %s doctor [options]\n\n"
+        "Asks every server that the environment names whether it is as the pipeline needs it, and\n"
+        "says what to change: Kafka (PIPE_KAFKA_BOOTSTRAP), the schema registry\n"
+        "(PIPE_REGISTRY_URL), ClickHouse (PIPE_CLICKHOUSE_URL), the directory of the state. It\n"
+        "changes nothing that is there; on ClickHouse it makes and drops a table of its own.\n\n"
+        "options:\n"
+        "  --state DIR         the directory of the state that the run is given\n"
+        "  --kafka KEY=VALUE   a property of librdkafka\n"
+        "  --json              one JSON object\n\n"
+        "exit code: 0 no problems, 1 problems, 2 usage\n",
+        plan->name);
+}
+
+/* 0, -1: help was printed, or an exit code after a message. */
+static int take_options(struct doctor *doctor, int argc, char **argv)
+{
+    const char *name = doctor->plan->name, *wrong = NULL;
+    char error[512];
+    for (int i = 0; i < argc; i++) {
+        bool state = strcmp(argv[i], "--state") == 0, kafka = strcmp(argv[i], "--kafka") == 0;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(doctor->plan);
+            return -1;
+        }
+        if (strcmp(argv[i], "--json") == 0) {
+            doctor->json = true;
+            continue;
+        }
+        if (!state && !kafka) {
+            fprintf(stderr, "%s doctor: unexpected '%s'; %s doctor --help lists the options\n",
+                    name, argv[i], name);
+            return PIPE_EXIT_USAGE;
+        }
+        if (i + 1 == argc) {
+            fprintf(stderr, "%s doctor: a value is missing behind %s\n", name, argv[i]);
+            return PIPE_EXIT_USAGE;
+        }
+        if (state)
+            doctor->state = argv[++i];
+        else
+            wrong = pipe_kafka_take(&doctor->kafka, argv[++i]);
+        if (wrong != NULL) {
+            fprintf(stderr, "%s doctor: --kafka: %s\n", name, wrong);
+            return PIPE_EXIT_USAGE;
+        }
+    }
+    if (pipe_kafka_environment(&doctor->kafka, error, sizeof error))
+        return 0;
+    fprintf(stderr, "%s doctor: %s\n", name, error);
+    return PIPE_EXIT_USAGE;
+}
+
+int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv)
+{
+    struct doctor doctor = {.plan = plan};
+    int code = take_options(&doctor, argc, argv);
+    if (code == 0) {
+        doctor_kafka(&doctor);
+        doctor_registry(&doctor);
+        doctor_clickhouse(&doctor);
+        doctor_state(&doctor);
+        if (doctor.json)
+            print_json(&doctor);
+        else
+            print_text(&doctor);
+        code = count_problems(&doctor) > 0 ? PIPE_EXIT_DATA : PIPE_EXIT_OK;
+    }
+    for (size_t i = 0; i < doctor.count; i++) {
+        free(doctor.findings[i].what);
+        free(doctor.findings[i].advice);
+    }
+    free(doctor.findings);
+    pipe_kafka_options_free(&doctor.kafka);
+    return code < 0 ? PIPE_EXIT_OK : code;
+}

@@ -1,0 +1,190 @@
+/* doctor_kafka.c: brokers and topics. See doctor.h. */
+#include <stdlib.h>
+
+#include "doctor.h"
+#include "topics.h"
+
+#define AREA "kafka"
+#define BROKERS_MOST 64
+#define TRANSACTION_MS 10000 /* pipe_kafka_config's default */
+#define METADATA_BYTES 4096  /* of offsets: what the program counts on */
+
+/* ---- Brokers ---- */
+
+struct broker {
+    int64_t transaction_ms, metadata_bytes; /* -1: not told */
+};
+
+static void take_broker(void *context, const char *name, const char *value, bool own)
+{
+    struct broker *broker = context;
+    (void)own;
+    if (strcmp(name, "transaction.max.timeout.ms") == 0)
+        broker->transaction_ms = atoll(value);
+    else if (strcmp(name, "offset.metadata.max.bytes") == 0)
+        broker->metadata_bytes = atoll(value);
+}
+
+static void check_broker(struct doctor *doctor, struct kafka_admin *admin, int32_t id)
+{
+    struct broker broker = {-1, -1};
+    if (!kafka_admin_broker_settings(admin, id, take_broker, &broker)) {
+        doctor_find(doctor, DOCTOR_NOTE, AREA, "allow DESCRIBE_CONFIGS on the cluster to see them",
+                    "the settings of broker %d are not told: %s", id, admin->error);
+        return;
+    }
+    if (broker.transaction_ms >= 0 && broker.transaction_ms < TRANSACTION_MS)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "raise transaction.max.timeout.ms",
+                    "broker %d allows transactions of %lld ms, the pipeline needs %d", id,
+                    (long long)broker.transaction_ms, TRANSACTION_MS);
+    if (broker.metadata_bytes >= 0 && broker.metadata_bytes < METADATA_BYTES)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "raise offset.metadata.max.bytes to 4096 or more",
+                    "broker %d takes %lld bytes of metadata with an offset", id,
+                    (long long)broker.metadata_bytes);
+}
+
+/* False: none answers, and nothing more can be asked. */
+static bool check_brokers(struct doctor *doctor, struct kafka_admin *admin, uint32_t *count)
+{
+    int32_t ids[BROKERS_MOST];
+    if (!kafka_admin_brokers(admin, ids, BROKERS_MOST, count)) {
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, NULL, "%s", admin->error);
+        return false;
+    }
+    doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%u broker%s at %s", *count, *count == 1 ? "" : "s",
+                pipe_kafka_value(&doctor->kafka, "bootstrap.servers"));
+    for (uint32_t i = 0; i < *count && i < BROKERS_MOST; i++)
+        check_broker(doctor, admin, ids[i]);
+    return true;
+}
+
+/* ---- Topics ---- */
+
+static void take_min_insync(void *context, const char *name, const char *value, bool own)
+{
+    (void)own;
+    if (strcmp(name, "min.insync.replicas") == 0)
+        *(int64_t *)context = atoll(value);
+}
+
+static bool check_replicas(struct doctor *doctor, struct kafka_admin *admin, const char *name,
+                           uint32_t brokers, uint32_t replicas)
+{
+    int64_t least = -1;
+    if (!kafka_admin_settings(admin, name, take_min_insync, &least))
+        return false;
+    if (replicas == 1 && brokers > 1)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA,
+                    "reassign its partitions to more brokers (kafka-reassign-partitions)",
+                    "%s has one replica: what is acknowledged is lost with its broker", name);
+    else if (replicas >= 3 && least < 2)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "topics apply --min-insync 2",
+                    "%s has %u replicas, but min.insync.replicas is %lld: what one broker alone "
+                    "has counts as written",
+                    name, replicas, (long long)least);
+    else if (least > replicas)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "lower min.insync.replicas, or add replicas",
+                    "%s has %u replicas and min.insync.replicas %lld: it cannot be written", name,
+                    replicas, (long long)least);
+    return true;
+}
+
+static bool check_settings(struct doctor *doctor, struct kafka_admin *admin,
+                           const struct pipe_plan_topic *topic, bool *good)
+{
+    struct topics_wanted wanted;
+    char advice[160];
+    topics_want(&wanted, topic, "");
+    snprintf(advice, sizeof advice, "%.100s topics apply%s", doctor->plan->name,
+             topic->kind == PIPE_TOPIC_SOURCE ? " --sources" : "");
+    if (!topics_compare(admin, &wanted))
+        return false;
+    for (uint32_t i = 0; i < wanted.count; i++) {
+        bool clock = strcmp(wanted.settings[i].name, "message.timestamp.type") == 0;
+        if (!wanted.differs[i])
+            continue;
+        *good = false;
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, advice, "%s: %s is %s, it must be %s%s",
+                    topic->name, wanted.settings[i].name, wanted.found[i], wanted.settings[i].value,
+                    clock ? ": a producer's clock would judge event times" : "");
+    }
+    return true;
+}
+
+static bool check_topic(struct doctor *doctor, struct kafka_admin *admin,
+                        const struct pipe_plan_topic *topic, uint32_t brokers)
+{
+    char advice[160];
+    uint32_t partitions, replicas;
+    bool good = true;
+    snprintf(advice, sizeof advice, "%.100s topics apply%s", doctor->plan->name,
+             topic->kind == PIPE_TOPIC_SOURCE ? " --sources" : "");
+    if (!kafka_admin_topic(admin, topic->name, &partitions, &replicas))
+        return false;
+    if (partitions == 0) {
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, advice, "%s (%s) is missing", topic->name,
+                    topics_kinds[topic->kind]);
+        return true;
+    }
+    if (partitions != topic->partitions) {
+        good = false;
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA,
+                    "make another topic, or compile for the number it has: keys would move",
+                    "%s has %u partitions, the plan says %u", topic->name, partitions,
+                    topic->partitions);
+    }
+    size_t before = doctor->count;
+    if (!check_replicas(doctor, admin, topic->name, brokers, replicas) ||
+        !check_settings(doctor, admin, topic, &good))
+        return false;
+    if (good && doctor->count == before)
+        doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%s: %u partitions, %u replicas", topic->name,
+                    partitions, replicas);
+    return true;
+}
+
+static bool is_seen(const struct pipe_plan_topic *topics, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (strcmp(topics[i].name, topics[at].name) == 0)
+            return true;
+    return false;
+}
+
+static void check_topics(struct doctor *doctor, struct kafka_admin *admin, uint32_t brokers)
+{
+    const struct pipe_plan *plan = doctor->plan;
+    uint32_t count = 0;
+    struct pipe_plan_topic *topics = pipe_plan_topics(plan, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        bool files = topics[i].kind <= PIPE_TOPIC_TIME && !plan->sources[topics[i].index].is_kafka;
+        if (files || is_seen(topics, i) || check_topic(doctor, admin, &topics[i], brokers))
+            continue;
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA,
+                    "allow this user DESCRIBE and DESCRIBE_CONFIGS, with READ or WRITE", "%s: %s",
+                    topics[i].name, admin->error);
+    }
+    free(topics);
+}
+
+void doctor_kafka(struct doctor *doctor)
+{
+    struct pipe_kafka_config config = {0};
+    struct kafka_admin admin;
+    char error[512] = "";
+    uint32_t brokers = 0;
+    if (pipe_kafka_value(&doctor->kafka, "bootstrap.servers") == NULL) {
+        doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "PIPE_KAFKA_BOOTSTRAP is not set");
+        return;
+    }
+    doctor->kafka.instance = doctor->kafka.instance != NULL ? doctor->kafka.instance : "doctor";
+    bool ok = pipe_kafka_config(doctor->plan, &doctor->kafka, &config, error, sizeof error);
+    if (!ok || !kafka_admin_open(&admin, &config)) {
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, NULL, "%s", ok ? admin.error : error);
+    } else {
+        if (check_brokers(doctor, &admin, &brokers))
+            check_topics(doctor, &admin, brokers);
+        kafka_admin_close(&admin);
+    }
+    free((void *)(uintptr_t)config.properties);
+}
