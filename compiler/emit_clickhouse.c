@@ -47,10 +47,19 @@ static void add_column(struct program *program, struct clickhouse_table *table, 
     vec_push(program->arena, &table->columns, column);
 }
 
+/* The rows that are sent: those of the contract, if the sink has one (its columns in its order, of
+ * its types). Dead letters stay as they are. */
+static const struct record_type *sent_row(const struct sink *sink)
+{
+    bool is_rejects = sink->from->kind == STREAM_REJECTS;
+    return sink->contract != NULL && !is_rejects ? sink->contract->versions[0]->record
+                                                 : sink->from->row;
+}
+
 static void set_columns(struct program *program, struct clickhouse_table *table,
                         const struct sink *sink)
 {
-    const struct record_type *row = sink->from->row;
+    const struct record_type *row = sent_row(sink);
     for (size_t i = 0; i < row->field_count; i++) {
         struct text type = {0};
         clickhouse_type(&type, row->fields[i].type, row->fields[i].nullable);
@@ -90,7 +99,7 @@ static void set_order(struct program *program, struct clickhouse_table *table,
 static void set_view(struct program *program, struct clickhouse_table *table,
                      const struct sink *sink)
 {
-    const struct record_type *row = sink->from->row;
+    const struct record_type *row = sent_row(sink);
     struct text out = {0};
     table->view = arena_printf(program->arena, "%s_last", sink->target);
     text_puts(&out, "SELECT\n");

@@ -7,6 +7,7 @@
 #                               of the pipeline and of a broker meanwhile; then reconcile
 #   stack.sh traffic SECONDS    only that traffic
 #   stack.sh settle             wait until all that was sent is read, and in the tables
+#   stack.sh doctor             ask all servers whether they are as the pipeline needs them
 #   stack.sh reconcile          compare every layer with what it should hold: `exact true`
 #   stack.sh scale N            N processes of the pipeline
 #   stack.sh contract-check     the registry refuses contracts that would break a reader
@@ -33,9 +34,9 @@ compose() {
     docker compose "${files[@]}" "$@"
 }
 
-# A command of the program, in a container of its own.
+# A command of the program, in a container of its own, with the memory of the pipeline's.
 program() {
-    compose run --rm --no-deps -T apply "$@"
+    compose --progress quiet run --rm --no-deps -T pipeline "$@"
 }
 
 fail() {
@@ -59,21 +60,28 @@ make_secret() {
     chmod 0644 "$file"
 }
 
+# Names of the containers of the pipeline: the running ones, or with --all all.
+processes() {
+    compose ps "$@" --format '{{.Name}}' pipeline
+}
+
+# Starts what does not run, with as many processes of the pipeline as there were.
+start() {
+    local count
+    count=$(processes --all | wc -l)
+    compose up --detach --wait --no-build --scale "pipeline=$((count > 1 ? count : 1))" "$@"
+}
+
 up() {
     make_secret
     compose build --quiet pipeline
-    if ! compose up --detach --wait --no-build --quiet-pull; then
+    if ! start --quiet-pull; then
         compose ps --all
         compose logs --no-log-prefix --tail 20 apply pipeline
         fail "not everything became healthy; \`docker compose -f docker/compose.yaml logs NAME\`" \
             "tells more"
     fi
     compose ps --format 'table {{.Service}}\t{{.Status}}\t{{.Ports}}'
-}
-
-# Names of the running containers of the pipeline.
-processes() {
-    compose ps --format '{{.Name}}' pipeline
 }
 
 # Records that sources and tables are behind, of all processes; nothing if one does not answer.
@@ -101,8 +109,8 @@ settle() {
 traffic() {
     local seed=${SEED:-$(date +%s)}
     echo "== traffic --rate $rate/s --seconds $1 --seed $seed"
-    compose run --rm --no-deps -T traffic traffic --rate "$rate/s" --seconds "$1" --seed "$seed" \
-        --progress never
+    compose --progress quiet run --rm --no-deps -T traffic \
+        traffic --rate "$rate/s" --seconds "$1" --seed "$seed" --progress never
 }
 
 kill_one() {
@@ -123,7 +131,7 @@ demo() {
     mapfile -t brokers < <(compose ps --format '{{.Name}}' kafka-1 kafka-2 kafka-3)
     kill_one "${brokers[RANDOM % ${#brokers[@]}]}" 10
     wait "$feeder" || fail "traffic failed"
-    compose up --detach --wait --no-build --no-recreate
+    start --no-recreate
     settle
     echo "== reconcile"
     program reconcile --progress never
@@ -132,7 +140,8 @@ demo() {
 contract_check() {
     local file out
     for file in "$contracts"/breaking/*.avsc; do
-        if out=$(compose run --rm --no-deps -T --volume "$PWD/contracts:/contracts:ro" apply \
+        if out=$(compose --progress quiet run --rm --no-deps -T \
+            --volume "$PWD/contracts:/contracts:ro" pipeline \
             contracts push --schema "/$file" 2>&1); then
             fail "the registry took $file"
         fi
@@ -196,7 +205,8 @@ restore() {
 }
 
 case ${1-} in
-up | demo | settle | down | backup | restore | reconcile | contract-check | scale | traffic)
+up | demo | settle | down | backup | restore | doctor | reconcile | contract-check | scale | \
+    traffic)
     need_compose
     ;;
 esac
@@ -205,6 +215,7 @@ up) up ;;
 demo) demo ;;
 traffic) traffic "${2:-$seconds}" ;;
 settle) settle ;;
+doctor) program doctor ;;
 reconcile) program reconcile --progress never ;;
 scale)
     [[ ${2-} =~ ^[1-9][0-9]?$ ]] || fail "scale N: how many processes?"

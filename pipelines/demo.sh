@@ -151,8 +151,8 @@ fi
 cat <<TEXT
 
 What to try next:
-  clickhouse local -q "SELECT category, country, count() AS events, sum(price_cents) / 100 AS revenue
-    FROM file('$run/tables/clean_olap/*.native', Native) GROUP BY ALL ORDER BY revenue DESC LIMIT 5"
+  clickhouse local -q "SELECT category, count() AS events, sum(price_cents) / 100 AS revenue
+    FROM file('$run/tables/clean_olap/*.native', Native) GROUP BY category ORDER BY revenue DESC"
       the table, without a server; \`inspect $run table clean_olap\` prints its rows
   make demo SEED=2
       other events, other moments

@@ -360,12 +360,22 @@ static void end_late(struct pipe_clickhouse *client)
     }
 }
 
+static bool is_under_way(const struct pipe_clickhouse *client)
+{
+    for (const struct pipe_clickhouse_request *at = client->first; at != NULL; at = at->next)
+        if (at->request != NULL)
+            return true;
+    return client->hello != NULL;
+}
+
 void pipe_clickhouse_poll(struct pipe_clickhouse *client, int64_t wait_ms)
 {
     if (client->hello == NULL && !client->is_known)
         for (struct pipe_clickhouse_request *at = client->first; at != NULL; at = at->next)
             if (is_pending(at) && at->request == NULL && client->hello == NULL)
                 send_hello(client);
+    if (wait_ms > 0 && !is_under_way(client))
+        engine_sleep_us(wait_ms * 1000);
     pipe_http_poll(client->http, wait_ms);
     look_at_hello(client);
     end_late(client);

@@ -96,7 +96,8 @@ struct pipe_clickhouse_result {
 /* Copies what the call points to, but for the body. Never NULL. */
 struct pipe_clickhouse_request *pipe_clickhouse_begin(struct pipe_clickhouse *client,
                                                       const struct pipe_clickhouse_call *call);
-/* Goes on with all requests of the client; waits at most wait_ms for one of them to move. */
+/* Goes on with all requests of the client; waits at most wait_ms for one of them to move, and as
+ * long if there is none, so that a loop around it rests while a server is away. */
 void pipe_clickhouse_poll(struct pipe_clickhouse *client, int64_t wait_ms);
 /* As far as it is known; valid until pipe_clickhouse_end. */
 const struct pipe_clickhouse_result *

@@ -90,10 +90,10 @@ static const char *find(struct pipe_str text, const char *what)
     return text.size > 0 ? memmem(text.data, text.size, what, strlen(what)) : NULL;
 }
 
-/* The part of the answer that is an exception; empty: none. Behind rows that were sent before it
- * stands only where the server's tag says so, or, of servers without tags, where the answer ends
- * like one. */
-static struct pipe_str exception_in(struct pipe_str body, const char *tag, bool streamed)
+/* The part of the answer that is an exception; empty: none. In an answer that is good by its status
+ * it stands where the server's tag says so, or, of servers without tags, where the answer ends like
+ * one: rows may hold the words. */
+static struct pipe_str exception_in(struct pipe_str body, const char *tag, bool good)
 {
     char mark[192];
     if (tag[0] != '\0') {
@@ -102,11 +102,11 @@ static struct pipe_str exception_in(struct pipe_str body, const char *tag, bool 
         if (at != NULL)
             return pipe_str_of(at + strlen(mark),
                                (size_t)(body.data + body.size - at) - strlen(mark));
-        if (streamed)
+        if (good)
             return pipe_str_of(NULL, 0);
     }
-    if (streamed && (body.size < 2 || body.data[body.size - 1] != '\n' ||
-                     body.data[body.size - 2] != ')' || find(body, " (version ") == NULL))
+    if (good && (body.size < 2 || body.data[body.size - 1] != '\n' ||
+                 body.data[body.size - 2] != ')' || find(body, " (version ") == NULL))
         return pipe_str_of(NULL, 0);
     const char *named = find(body, "DB::Exception: ");
     if (named == NULL)
@@ -161,13 +161,12 @@ static void tell(struct pipe_clickhouse_result *result, const char *what, struct
 
 /* ---- The verdict ---- */
 
-static void judge_answer(const struct pipe_http_answer *answer, struct pipe_str body, bool streamed,
-                         bool insert, struct pipe_clickhouse_result *result)
+static void judge_answer(const struct pipe_http_answer *answer, struct pipe_str body, bool insert,
+                         struct pipe_clickhouse_result *result)
 {
     const char *header = answer->wanted[CLICKHOUSE_HEADER_CODE];
     bool good = answer->status >= 200 && answer->status < 300;
-    struct pipe_str exception =
-        exception_in(body, answer->wanted[CLICKHOUSE_HEADER_TAG], streamed && good);
+    struct pipe_str exception = exception_in(body, answer->wanted[CLICKHOUSE_HEADER_TAG], good);
     result->status = answer->status;
     result->code = atoi(header);
     if (exception.size > 0 && result->code == 0)
@@ -198,7 +197,7 @@ void clickhouse_judge(const struct pipe_http_answer *answer, struct pipe_str tai
     case PIPE_HTTP_PENDING:
         return;
     case PIPE_HTTP_ANSWERED:
-        judge_answer(answer, body, streamed, insert, result);
+        judge_answer(answer, body, insert, result);
         return;
     case PIPE_HTTP_REFUSED:
         result->outcome = PIPE_CLICKHOUSE_REFUSED;
@@ -206,9 +205,9 @@ void clickhouse_judge(const struct pipe_http_answer *answer, struct pipe_str tai
     case PIPE_HTTP_UNKNOWN: /* some versions break off behind the text of an exception */
     case PIPE_HTTP_TIMEOUT:
         result->outcome = PIPE_CLICKHOUSE_UNKNOWN;
-        if (exception_in(body, answer->wanted[CLICKHOUSE_HEADER_TAG], streamed).size == 0)
+        if (exception_in(body, answer->wanted[CLICKHOUSE_HEADER_TAG], true).size == 0)
             break;
-        judge_answer(answer, body, streamed, insert, result);
+        judge_answer(answer, body, insert, result);
         return;
     }
     snprintf(result->error, sizeof result->error, "%s", answer->error);

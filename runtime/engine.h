@@ -565,6 +565,7 @@ struct pipe_plan_topic {
     enum pipe_topic_kind kind;
     uint32_t index; /* in plan->sources, sinks or exchanges */
     uint32_t partitions;
+    bool compacted; /* of a sink with `upsert` */
     char name[512];
 };
 struct pipe_plan_topic *pipe_plan_topics(const struct pipe_plan *plan, uint32_t *count); /* free */

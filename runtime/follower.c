@@ -6,7 +6,7 @@
 #include "follower_internal.h"
 
 #define MEMORY_BYTES (64ull << 20)
-#define REQUESTS 4u
+#define REQUESTS 8u
 #define COMMIT_MS 100     /* where the plan says nothing */
 #define GAP_US 30000000   /* a mark follows gaps at least so often */
 #define REQUEST_WAIT_MS 5 /* while something is under way: records and the group may not wait */

@@ -99,7 +99,7 @@ struct pipe_follower_config {
     struct pipe_table_target *target; /* likewise */
     const enum pipe_follow *follows;  /* by sink; NULL: all as planned. Read by `new` only */
     uint64_t memory_bytes;            /* of all blocks that are collected or under way; 0: 64 MiB */
-    uint32_t requests;                /* at a time; 0: 4 */
+    uint32_t requests;                /* at a time; 0: 8 */
     bool accept_gap;                  /* goes on behind records that retention has taken */
 };
 struct pipe_follower;

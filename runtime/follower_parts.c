@@ -61,7 +61,6 @@ void follower_aborted(struct pipe_follower *follower)
 {
     struct follower_walk at = {.follower = follower};
     struct follower_part *part;
-    follower->log->ops->abort(follower->log);
     while ((part = follower_next(&at)) != NULL) {
         if (part->phase != PART_ABSENT && !part->sink->halted)
             follower_drop_part(follower, part, PART_ASSIGNED);
@@ -228,6 +227,13 @@ static uint32_t rereading(const struct pipe_follower *follower)
     return count;
 }
 
+/* For one more range that may have to be read again, however big it is. */
+static bool has_room(const struct pipe_follower *follower)
+{
+    return rereading(follower) < follower->config.requests &&
+           follower_memory(follower) < follower->config.memory_bytes;
+}
+
 bool follower_recover(struct pipe_follower *follower)
 {
     struct follower_walk at = {.follower = follower};
@@ -235,9 +241,7 @@ bool follower_recover(struct pipe_follower *follower)
     while ((part = follower_next(&at)) != NULL) {
         if (part->sink->halted || !part->sink->checked)
             continue;
-        bool room = rereading(follower) < follower->config.requests &&
-                    follower_memory(follower) < follower->config.memory_bytes;
-        if (part->phase == PART_ASSIGNED && room && !read_journal(follower, part))
+        if (part->phase == PART_ASSIGNED && has_room(follower) && !read_journal(follower, part))
             return false;
         if (part->phase == PART_ASKING)
             ask_table(follower, part);

@@ -15,8 +15,9 @@
 
 static const struct pipe_type *copy_type(struct pipe_arena *arena, const struct pipe_type *type);
 
-static void copy_row(struct pipe_arena *arena, const struct pipe_row_type *row, bool deleted,
-                     struct pipe_row_type *to)
+/* The copied columns. */
+static struct pipe_column *copy_row(struct pipe_arena *arena, const struct pipe_row_type *row,
+                                    bool deleted, struct pipe_row_type *to)
 {
     uint32_t count = row->column_count;
     struct pipe_column *columns = pipe_arena_alloc(arena, (count + 1) * sizeof *columns);
@@ -35,6 +36,7 @@ static void copy_row(struct pipe_arena *arena, const struct pipe_row_type *row, 
         to->column_count++;
     }
     to->columns = columns;
+    return columns;
 }
 
 static const struct pipe_type *copy_type(struct pipe_arena *arena, const struct pipe_type *type)
@@ -257,35 +259,47 @@ static void put_type(struct pipe_buf *to, const struct native_column *column)
     pipe_buf_printf(to, column->kind == NATIVE_LOW ? ")" : "");
 }
 
-static void check_definition(const struct native_table *table)
+static bool is_type(const struct native_column *column, const char *type)
 {
-    const struct pipe_table_def *def = table->def;
-    struct pipe_buf type = {0};
-    bool good = def->column_count == table->column_count;
-    uint32_t i = 0;
-    for (; good && i < def->column_count; i++) {
-        const struct native_column *column = &table->columns[i];
-        bool flag = def->has_deleted && i + 3 == def->column_count;
-        type.size = 0;
-        if (flag)
-            pipe_buf_printf(&type, "UInt8");
-        else
-            put_type(&type, column);
-        good = pipe_str_equal(column->name,
-                              pipe_str_of(def->columns[i].name, strlen(def->columns[i].name))) &&
-               pipe_str_equal(pipe_str_of(type.data, type.size),
-                              pipe_str_of(def->columns[i].type, strlen(def->columns[i].type)));
-    }
-    if (!good) {
-        pipe_end_alone();
-        fprintf(stderr, "internal error: table %s: column %u is not what its rows make (%.*s)\n",
-                def->name, i, (int)type.size, (char *)type.data);
-        _exit(4);
-    }
-    pipe_buf_free(&type);
+    struct pipe_buf text = {0};
+    if (column->is_flag)
+        pipe_buf_printf(&text, "UInt8");
+    else
+        put_type(&text, column);
+    bool same = pipe_str_equal(pipe_str_of(text.data, text.size), pipe_str_of(type, strlen(type)));
+    pipe_buf_free(&text);
+    return same;
+}
+
+static void refuse_definition(const struct native_table *table, uint32_t index)
+{
+    pipe_end_alone();
+    fprintf(stderr, "internal error: table %s: column %u is not what its rows make\n",
+            table->def->name, index + 1);
+    _exit(4);
 }
 
 /* ---- Tables ---- */
+
+/* The row may say that a column can be null where the plan has ruled that out: then the table's
+ * column can't, and a row that has a null there is none. */
+static void make_table_column(struct native_table *table, struct pipe_column *from, uint32_t index)
+{
+    struct native_column *column = &table->columns[index];
+    const char *type = table->def->columns[index].type;
+    bool lossy = table->lossy;
+    column->name = pipe_str_of(from->name, strlen(from->name));
+    column->prefix = name_prefix(&table->arena, column->name, index == 0);
+    column->is_flag = table->def->has_deleted && index + 1 == table->row.column_count;
+    const struct native_column bare = *column;
+    make_column(table, column, from->type, from->null_offset != PIPE_NOT_NULL, false);
+    if (from->null_offset == PIPE_NOT_NULL || is_type(column, type))
+        return;
+    from->null_offset = PIPE_NOT_NULL;
+    *column = bare;
+    table->lossy = lossy;
+    make_column(table, column, from->type, false, false);
+}
 
 void native_table_init(struct native_table *table, const struct pipe_table_def *def,
                        const struct pipe_row_type *row)
@@ -293,17 +307,14 @@ void native_table_init(struct native_table *table, const struct pipe_table_def *
     static const char *const positions[] = {"_pipe_partition", "_pipe_offset"};
     *table = (struct native_table){.def = def};
     pipe_arena_init(&table->arena, SIZE_MAX);
-    copy_row(&table->arena, row, def->has_deleted, &table->row);
+    struct pipe_column *columns = copy_row(&table->arena, row, def->has_deleted, &table->row);
     uint32_t count = table->row.column_count;
     table->column_count = count + 2;
+    if (def->column_count != table->column_count)
+        refuse_definition(table, def->column_count);
     table->columns = pipe_arena_zalloc(&table->arena, table->column_count * sizeof *table->columns);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct pipe_column *from = &table->row.columns[i];
-        struct native_column *column = &table->columns[i];
-        column->name = pipe_str_of(from->name, strlen(from->name));
-        column->prefix = name_prefix(&table->arena, column->name, i == 0);
-        make_column(table, column, from->type, from->null_offset != PIPE_NOT_NULL, false);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        make_table_column(table, &columns[i], i);
     for (uint32_t i = 0; i < 2; i++) {
         struct native_column *column = &table->columns[count + i];
         column->kind = NATIVE_FIXED;
@@ -311,7 +322,12 @@ void native_table_init(struct native_table *table, const struct pipe_table_def *
         column->name = pipe_str_of(positions[i], strlen(positions[i]));
     }
     list_columns(table, table->columns, table->column_count);
-    check_definition(table);
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        const char *name = def->columns[i].name;
+        if (!pipe_str_equal(table->columns[i].name, pipe_str_of(name, strlen(name))) ||
+            !is_type(&table->columns[i], def->columns[i].type))
+            refuse_definition(table, i);
+    }
 }
 
 void native_table_clear(struct native_table *table)

@@ -64,48 +64,56 @@ static bool check_overlaps(const char *directory, const struct pipe_native_file 
     return true;
 }
 
-bool pipe_native_list(const char *directory, struct pipe_native_file **files, uint32_t *count,
-                      char *error, size_t error_bytes)
+static bool add_names(DIR *listing, const char *directory, struct pipe_native_file **files,
+                      uint32_t *count, char *error, size_t error_bytes)
 {
     struct pipe_native_file file;
     struct dirent *entry;
     uint32_t capacity = 0;
-    bool ok = true;
-    *files = NULL;
-    *count = 0;
-    DIR *listing = opendir(directory);
-    if (listing == NULL && errno == ENOENT)
-        return true;
-    for (errno = 0; listing != NULL && ok && (entry = readdir(listing)) != NULL;) {
+    while (errno = 0, (entry = readdir(listing)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        ok = parse_name(entry->d_name, &file);
-        if (!ok) {
+        if (!parse_name(entry->d_name, &file)) {
             snprintf(error, error_bytes,
                      "%s/%.200s is no file of a table; move it to another directory", directory,
                      entry->d_name);
-            break;
+            errno = 0;
+            return false;
         }
         if (*count == capacity) {
             capacity = capacity == 0 ? 64 : capacity * 2;
             *files = pipe_realloc(*files, capacity * sizeof file);
         }
         (*files)[(*count)++] = file;
-        errno = 0;
     }
-    if (ok && errno != 0) {
+    if (errno != 0)
         snprintf(error, error_bytes, "%s can't be listed: %s", directory, strerror(errno));
-        ok = false;
+    return errno == 0;
+}
+
+bool pipe_native_list(const char *directory, struct pipe_native_file **files, uint32_t *count,
+                      char *error, size_t error_bytes)
+{
+    *files = NULL;
+    *count = 0;
+    DIR *listing = opendir(directory);
+    if (listing == NULL && errno == ENOENT)
+        return true;
+    if (listing == NULL) {
+        snprintf(error, error_bytes, "%s can't be listed: %s", directory, strerror(errno));
+        return false;
     }
-    if (listing != NULL)
-        closedir(listing);
+    bool ok = add_names(listing, directory, files, count, error, error_bytes);
+    int cause = errno;
+    closedir(listing);
     if (*count > 0)
-        qsort(*files, *count, sizeof file, by_range);
+        qsort(*files, *count, sizeof **files, by_range);
     if (ok && check_overlaps(directory, *files, *count, error, error_bytes))
         return true;
     free(*files);
     *files = NULL;
     *count = 0;
+    errno = ok ? 0 : cause;
     return false;
 }
 
@@ -129,7 +137,7 @@ static bool take_row(void *context, struct pipe_str json, int32_t partition, int
 }
 
 static bool read_pieces(FILE *from, struct pipe_native_reader *reader, struct ranged *ranged,
-                        char *error, size_t error_bytes)
+                        int *cause, char *error, size_t error_bytes)
 {
     char *piece = pipe_malloc(READ_BYTES);
     size_t got;
@@ -140,7 +148,8 @@ static bool read_pieces(FILE *from, struct pipe_native_reader *reader, struct ra
             pipe_native_take(reader, pipe_str_of(piece, got), take_row, ranged, error, error_bytes);
     free(piece);
     if (ok && ferror(from)) {
-        snprintf(error, error_bytes, "can't be read: %s", strerror(errno));
+        *cause = errno;
+        snprintf(error, error_bytes, "can't be read: %s", strerror(*cause));
         ok = false;
     } else if (ok && !pipe_native_ends(reader)) {
         snprintf(error, error_bytes, "ends within a block");
@@ -159,18 +168,20 @@ bool pipe_native_read_file(const char *directory, const struct pipe_native_file 
                            void *context, char *error, size_t error_bytes)
 {
     struct ranged ranged = {.file = file, .each = each, .context = context, .next = file->first};
-    char path[4400], cause[400];
+    char path[4400], text[400];
+    int cause = 0;
     snprintf(path, sizeof path, "%s/%s", directory, file->name);
     FILE *from = fopen(path, "re");
     if (from == NULL) {
         snprintf(error, error_bytes, "%s can't be opened: %s", path, strerror(errno));
         return false;
     }
-    bool ok = read_pieces(from, reader, &ranged, cause, sizeof cause);
+    bool ok = read_pieces(from, reader, &ranged, &cause, text, sizeof text);
     fclose(from);
-    if (!ok && cause[0] != '\0')
-        snprintf(error, error_bytes, "%s: %s", path, cause);
+    if (!ok && text[0] != '\0')
+        snprintf(error, error_bytes, "%s: %s", path, text);
     else if (!ok)
         error[0] = '\0'; /* `each` said so */
+    errno = cause;
     return ok;
 }

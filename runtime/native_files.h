@@ -3,7 +3,8 @@
  * file a range of positions, numbers with leading zeros so that names sort. A file is there whole
  * or not at all; names that begin with a dot are of writes that did not come to their end.
  *
- * Errors: false and one line with the file in `error`. What is listed and read is untrusted.
+ * Errors: false and one line with the file in `error`; errno is that of a system call that failed,
+ * or 0: what is there is wrong. What is listed and read is untrusted.
  */
 #ifndef PIPE_NATIVE_FILES_H
 #define PIPE_NATIVE_FILES_H

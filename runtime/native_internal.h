@@ -29,6 +29,7 @@ struct native_column {
     enum native_kind kind;
     const struct pipe_type *type;       /* NULL: _pipe_partition, _pipe_offset, the keys of a map */
     const struct native_column *parent; /* NULL: a column of the table */
+    bool is_flag;                       /* _pipe_deleted: a bool here, UInt8 in the table */
     /* The value may be null in the row. FIXED, STRING and LOW say so, a tuple by what is in it:
      * `mark` is null then and only then. Without one, and in a LIST, null can't be told apart. */
     bool may_be_null;

@@ -201,6 +201,12 @@ static bool take_bytes(struct pipe_buf *to, struct piece *piece, uint64_t *left)
     return *left == 0;
 }
 
+/* A name or key, now that all of it came. */
+static struct pipe_str text_of(const struct pipe_native_reader *reader)
+{
+    return reader->text.size > 0 ? pipe_str_of(reader->text.data, reader->text.size) : PIPE_STR("");
+}
+
 /* ---- The head of a column ---- */
 
 /* As the server writes a type it may quote other names than we do. */
@@ -235,7 +241,7 @@ static bool take_name(struct pipe_native_reader *reader, const struct step *step
     if (!take_bytes(&reader->text, piece, &reader->text_left))
         return false;
     reader->in_text = false;
-    struct pipe_str text = pipe_str_of(reader->text.data, reader->text.size);
+    struct pipe_str text = text_of(reader);
     const char *want = step->kind == STEP_NAME ? column->name : column->type;
     if (step->kind == STEP_NAME
             ? text.size == strlen(want) && memcmp(text.data, want, text.size) == 0
@@ -322,7 +328,7 @@ static bool add_key(struct pipe_native_reader *reader, struct native_column *col
 {
     uint32_t number = (uint32_t)(column->keys.size / sizeof number), symbol = 0;
     const struct pipe_type *type = column->type;
-    struct pipe_str text = pipe_str_of(reader->text.data, reader->text.size);
+    struct pipe_str text = text_of(reader);
     if (column->nullable && number == 0)
         symbol = UINT32_MAX; /* stands for null, whatever it says */
     else
@@ -573,7 +579,7 @@ static bool write_text(struct pipe_native_reader *reader, const struct native_co
         memcpy(ends, column->ends.data + (i - 1) * sizeof *ends, sizeof ends);
     else
         memcpy(&ends[1], column->ends.data, sizeof *ends);
-    struct pipe_str text = {0};
+    struct pipe_str text = PIPE_STR("");
     if (ends[1] > ends[0])
         text = pipe_str_of(column->data.data + ends[0], ends[1] - ends[0]);
     bool bytes = column->type != NULL && column->type->kind == PIPE_BYTES;
@@ -642,7 +648,8 @@ static bool write_fields(struct pipe_native_reader *reader, const struct native_
         if (!write_value(reader, &columns[c], i, row))
             return false;
     }
-    pipe_buf_add(&reader->json, "{}" + (count > 0), 2 - (count > 0));
+    struct pipe_str end = count > 0 ? PIPE_STR("}") : PIPE_STR("{}");
+    pipe_buf_add(&reader->json, end.data, end.size);
     return true;
 }
 

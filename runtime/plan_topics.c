@@ -20,6 +20,7 @@ void pipe_plan_topic(const struct pipe_plan *plan, enum pipe_topic_kind kind, ui
 {
     out->kind = kind;
     out->index = index;
+    out->compacted = kind == PIPE_TOPIC_SINK && plan->sinks[index].upsert;
     switch (kind) {
     case PIPE_TOPIC_SOURCE:
         out->partitions = plan->sources[index].partitions;

@@ -98,13 +98,15 @@ static bool remove_unfinished(const struct place *place)
     return ok;
 }
 
-/* Whether trying again may help. */
-static enum pipe_table_outcome outcome_of(int cause)
+/* A disk that is full or broken is nothing to wait for: the run's own log is on it. */
+static enum pipe_table_outcome tell(int cause, const char *path, char *error, size_t error_bytes)
 {
-    return cause == EACCES || cause == EPERM || cause == ENOTDIR || cause == EROFS ||
-                   cause == ENAMETOOLONG || cause == ELOOP
-               ? PIPE_TABLE_BROKEN
-               : PIPE_TABLE_AGAIN;
+    bool full = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
+    bool passes = cause == EMFILE || cause == ENFILE || cause == ENOMEM || cause == EINTR;
+    if (path != NULL)
+        snprintf(error, error_bytes, "%s: %s%s", path, strerror(cause),
+                 full ? "; make room and start again" : "");
+    return passes ? PIPE_TABLE_AGAIN : PIPE_TABLE_BROKEN;
 }
 
 static enum pipe_table_outcome check(struct pipe_table_target *base, uint32_t sink, char *error,
@@ -118,13 +120,10 @@ static enum pipe_table_outcome check(struct pipe_table_target *base, uint32_t si
         return PIPE_TABLE_DONE;
     if (place->directory == NULL)
         place->directory = pipe_native_directory(target->dir, target->plan->sinks[sink].name);
-    if (!make_directories(target, place) || !remove_unfinished(place)) {
-        int cause = errno;
-        snprintf(error, error_bytes, "%s: %s", place->directory, strerror(cause));
-        return outcome_of(cause);
-    }
+    if (!make_directories(target, place) || !remove_unfinished(place))
+        return tell(errno, place->directory, error, error_bytes);
     if (!pipe_native_list(place->directory, &files, &count, error, error_bytes))
-        return PIPE_TABLE_BROKEN;
+        return tell(errno, NULL, error, error_bytes);
     for (uint32_t i = 0; i < count; i++)
         *greatest_of(place, files[i].partition) = files[i].last;
     free(files);
@@ -171,6 +170,7 @@ static void add_file(struct place *place, int32_t partition, int64_t first, int6
                      struct pipe_str block, struct pipe_table_request *request)
 {
     struct pipe_native_file file = {partition, first, last, ""};
+    char path[4400];
     pipe_native_file_name(&file);
     int cause = write_file(place, &file, block);
     if (cause == 0) {
@@ -179,9 +179,8 @@ static void add_file(struct place *place, int32_t partition, int64_t first, int6
     }
     place->ready = false; /* what is there is looked at again: it may have got its name */
     place->partition_count = 0;
-    request->outcome = outcome_of(cause);
-    snprintf(request->error, sizeof request->error, "%s/%s: %s", place->directory, file.name,
-             strerror(cause));
+    snprintf(path, sizeof path, "%s/%s", place->directory, file.name);
+    request->outcome = tell(cause, path, request->error, sizeof request->error);
 }
 
 /* ---- Rows that are there already ---- */
@@ -227,8 +226,10 @@ static bool add_files(const struct native_target *target, const struct pipe_tabl
             ok = pipe_native_read_file(directory, &files[i], reader, add_content, content,
                                        content->error, content->error_bytes);
     }
+    int cause = errno;
     pipe_native_reader_free(reader);
     free(files);
+    errno = cause;
     return ok;
 }
 
@@ -247,9 +248,10 @@ static void add_missing(struct native_target *target, const struct pipe_table_ba
     struct content ours = there;
     struct pipe_native_reader *reader = pipe_native_reader_new(sink->table, sink->row);
     ours.rest = pipe_native_writer_new(sink->table, sink->row);
-    bool ok = add_files(target, batch, &there) &&
-              pipe_native_take(reader, batch->block, add_content, &ours, request->error,
-                               sizeof request->error);
+    bool ok = add_files(target, batch, &there);
+    int cause = ok ? 0 : errno;
+    ok = ok && pipe_native_take(reader, batch->block, add_content, &ours, request->error,
+                                sizeof request->error);
     if (ok && (there.rows != ours.rows || memcmp(there.hash, ours.hash, sizeof ours.hash) != 0)) {
         snprintf(request->error, sizeof request->error,
                  "%s: the files of partition %d have other rows from %" PRId64 " to %" PRId64
@@ -261,8 +263,12 @@ static void add_missing(struct native_target *target, const struct pipe_table_ba
     }
     struct pipe_buf block = {0};
     if (!ok) {
-        request->outcome = PIPE_TABLE_BROKEN;
-    } else if (pipe_native_rows(ours.rest) > 0) {
+        request->outcome = tell(cause, NULL, request->error, sizeof request->error);
+    } else if (pipe_native_rows(ours.rest) == 0) { /* its name may not be on disk yet */
+        cause = sync_directory(place->directory) ? 0 : errno;
+        if (cause != 0)
+            request->outcome = tell(cause, place->directory, request->error, sizeof request->error);
+    } else {
         pipe_native_finish(ours.rest, &block);
         add_file(place, batch->partition, end + 1, batch->last, pipe_str_of(block.data, block.size),
                  request);

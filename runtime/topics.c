@@ -133,7 +133,7 @@ void topics_want(struct topics_wanted *wanted, const struct pipe_plan_topic *top
 {
     enum pipe_topic_kind kind = topic->kind;
     *wanted = (struct topics_wanted){.topic = topic};
-    want(wanted, "cleanup.policy", "delete");
+    want(wanted, "cleanup.policy", topic->compacted ? "compact" : "delete");
     want(wanted, "message.timestamp.type", "LogAppendTime");
     want(wanted, "unclean.leader.election.enable", "false");
     if (min_insync[0] != '\0')

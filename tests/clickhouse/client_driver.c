@@ -43,7 +43,8 @@ static void print_result(const struct pipe_clickhouse_result *result, size_t pie
            result->code, result->error);
     if (pieces_bytes > 0)
         printf("%zu bytes\n", pieces_bytes);
-    fwrite(result->body.data, 1, result->body.size, stdout);
+    if (result->body.size > 0)
+        fwrite(result->body.data, 1, result->body.size, stdout);
 }
 
 static void run(struct pipe_clickhouse *client, const struct pipe_clickhouse_call *call, int times,

@@ -5,11 +5,13 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv=${1:-$here/../../build/clickhouse/venv}
+mkdir -p "$(dirname "$venv")"
+exec 9>"$venv.lock" # two suites may begin at once
+flock 9
 if cmp -s "$here/requirements.txt" "$venv/installed"; then
     exit 0
 fi
 rm -rf "$venv"
-mkdir -p "$(dirname "$venv")"
 python3 -m venv "$venv"
 # Without what chdb needs only for data frames.
 "$venv/bin/pip" install -q --no-deps --disable-pip-version-check -r "$here/requirements.txt"

@@ -4,8 +4,8 @@
     run.py [--suite NAME …] [--only PART] [--build DIR] [--keep] [--require]
 
 A suite is assumptions.py or a file suite_NAME.py beside this one: each function test_…(env) is a
-test. Its tests share a server, env.server, unless the suite says OWN_SERVER = True. Where the engine
-cannot be installed all tests are skipped and the reason is told; with --require that fails. --keep
+test. Its tests share a server, env.server, unless it says OWN_SERVER = True. Where the engine can't
+be installed all tests are skipped and the reason is told; with --require that fails. --keep
 leaves scratch directories and the servers' logs in BUILD/clickhouse until the next run. Prints
 'N passed, M failed, K skipped'. Exit: 0 none failed, 1 some failed, 2 usage.
 """

@@ -53,7 +53,7 @@ def test_all_is_well(env):
         said = [what for area, level, what, _ in found if area == "clickhouse" and level == "ok"]
         assert code == 0
         assert said[0].startswith("version 26.9.2.1 at http://127.0.0.1:"), said
-        for name in ("events", "current", "counts", "bad"):
+        for name in ("events", "current", "counts", "bad", "plain"):
             assert f"shop.{name} takes inserts" in said, said
         assert said[-1] == "a token counts for INSERT SELECT"
         left = server.rows("SELECT name FROM system.tables WHERE name LIKE '%doctor%'")
@@ -74,7 +74,7 @@ def test_tables(env):
     with env.start_server() as server:
         code, found = doctor(env, server)
         missing = [f for f in found if f[1] == "problem"]
-        assert len(missing) == 9 and all(f[3] == "tables tables apply" for f in missing), missing
+        assert len(missing) == 10 and all(f[3] == "tables tables apply" for f in missing), missing
         applied(env, server)
         server.query("ALTER TABLE shop.bad MODIFY SETTING non_replicated_deduplication_window = 3")
         advice = problem(doctor(env, server)[1], "non_replicated_deduplication_window is 3")
@@ -86,7 +86,7 @@ def test_tables(env):
 
 
 def test_server(env):
-    """Nobody there, a wrong password, too old, another clock, no rights, a token that is ignored."""
+    """Nobody there, a wrong password, too old, another clock, no rights, tokens ignored."""
     with env.start_server(user="writer", password="s3cret-word") as server:
         applied(env, server)
         wrong = doctor(env, server, PIPE_CLICKHOUSE_PASSWORD="no")[1]

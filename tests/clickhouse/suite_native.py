@@ -1,5 +1,5 @@
-"""Native files and blocks (runtime/native*.c) against the engine: what it reads, what it writes, and
-reconcile with tables on it."""
+"""Native files and blocks (runtime/native*.c) against the engine: what it reads, what it writes,
+and reconcile with tables on it."""
 
 import subprocess
 import sys

@@ -109,7 +109,8 @@ def test_rows_flow(env):
         assert found == [["100", "4950", "0", "49.5", "7", "1"]], found
         server.query(
             "INSERT INTO shop.current (id, version, op, _pipe_deleted) VALUES "
-            "('a', 1, 'c', 0), ('a', 2, 'u', 0), ('b', 1, 'c', 0), ('b', 2, 'd', 1), ('a', 1, 'c', 0)"
+            "('a', 1, 'c', 0), ('a', 2, 'u', 0), ('b', 1, 'c', 0), ('b', 2, 'd', 1), "
+            "('a', 1, 'c', 0)"
         )
         assert server.rows("SELECT id, version FROM shop.current_last") == [["a", "2"]]
 
@@ -191,9 +192,9 @@ def test_versions_of_another_column_are_refused(env):
         applied(env, server)
         server.query("DROP TABLE shop.current SYNC")
         server.query(
-            "CREATE TABLE shop.current (id String, version Int64, op String, at DateTime64(3, 'UTC'), "
-            "_pipe_deleted UInt8, _pipe_partition Int32, _pipe_offset Int64) "
-            "ENGINE = ReplacingMergeTree(at, _pipe_deleted) ORDER BY id"
+            "CREATE TABLE shop.current (id String, version Int64, op String, "
+            "at DateTime64(3, 'UTC'), _pipe_deleted UInt8, _pipe_partition Int32, "
+            "_pipe_offset Int64) ENGINE = ReplacingMergeTree(at, _pipe_deleted) ORDER BY id"
         )
         refused(env, server, "the engine is ReplacingMergeTree(at, _pipe_deleted), the plan")
 

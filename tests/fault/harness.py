@@ -80,7 +80,10 @@ class Ended:
         return self
 
     def one_line(self, *words):
-        lines = [line for line in self.err.splitlines() if not re.search(r"Z (info|warn)", line)]
+        """Behind the report of a run whose tables could not follow to the end."""
+        said = self.err.rpartition(" per CPU second, ")[2].partition("commits\n")
+        said = (said[2] if said[1] else self.err).lstrip("\n")
+        lines = [line for line in said.splitlines() if not re.search(r"Z (info|warn)", line)]
         hints = [line for line in lines if line.startswith("  = help:")]
         if len(lines) - len(hints) != 1 or not all(word in self.err for word in words):
             raise Failure(f"{self.command}: one line with {words} is wanted, not\n{self.err}")

@@ -102,10 +102,11 @@ class Followed:
 
     def start(self, instance="one", *options, server=True, command="run"):
         arguments = [self.program, command, "--group", self.group, "--instance", instance]
-        arguments += ["--state", self.env.scratch / f"state-{instance}", *options]
+        arguments += ["--state", self.env.scratch / f"state-{instance}"]
         if command == "run":
             arguments += ["--progress", "never", "--listen", "none"]
             arguments += ["--batch", "64", "--commit-interval", "30ms"]
+        arguments += options
         child = Child(arguments, self.env.scratch / f"{instance}.log", env=self.environment(server))
         self.children.append(child)
         return child

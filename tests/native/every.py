@@ -17,10 +17,11 @@ SINKS = {"every_type": "types.every", "states": "types.states"}
 
 
 class Program:
-    def __init__(self, build, directory):
-        self.path, self.generated = directory / "types", directory / "generated" / "types"
+    def __init__(self, build, directory, name="types"):
+        self.build = build
+        self.path, self.generated = directory / name, directory / "generated" / name
         call(
-            [build / "pipec", "build", "types.pipe", "--out", directory / "generated"]
+            [build / "pipec", "build", f"{name}.pipe", "--out", directory / "generated"]
             + ["-o", self.path],
             cwd=HERE,
         )

@@ -1,4 +1,4 @@
-"""Rows of types.avsc as values of `inject`: the limits of every type, every null, and random ones."""
+"""Rows of types.avsc as values of `inject`: limits of every type, every null, and random ones."""
 
 import base64
 import random

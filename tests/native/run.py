@@ -100,6 +100,19 @@ def test_damage(program, scratch):
     assert program.table(original, "every_type") == rows
 
 
+def test_contract(program, scratch):
+    """Rows of the sink's contract, in a table of it."""
+    other = every.Program(program.build, scratch, "contract")
+    rows, run = scratch / "rows.jsonl", scratch / "run"
+    rows.write_text('{"value":{"number":-7,"name":"chair"}}\n')
+    other("inject", "--embedded", run, "--source", "items", rows)
+    other("run", "--embedded", run, "--until-end")
+    assert other.table(run, "table") == ['{"name":"chair","number":-7}']
+    text = (other.generated / "clickhouse.sql").read_text()
+    assert "    name Nullable(String),\n    number Int64,\n    _pipe_partition Int32,\n" in text
+    assert reconcile(other, run)[0] == 0
+
+
 def test_inspect(program, scratch):
     """Parts of a table, and what is no table."""
     run = scratch / "run"

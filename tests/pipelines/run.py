@@ -29,14 +29,7 @@ from table_rows import table_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
-CLICK_TOPICS = [
-    "events.valid",
-    "events.clean",
-    "agg.windows",
-    "agg.sessions",
-    "events.late",
-    "events.dlq",
-]
+CLICK_TOPICS = "events.valid events.clean agg.windows agg.sessions events.late events.dlq".split()
 CLICK_TABLES = ["clean_olap", "windows_olap", "sessions_olap", "dlq_olap", "clean_lake"]
 
 

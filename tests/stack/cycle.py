@@ -168,16 +168,21 @@ def restored(directory):
 
 def table_of(report):
     """The lines of layers, which name what is there and how much of it."""
-    return [line for line in report.splitlines() if " topic " in line]
+    found = [line for line in report.splitlines() if " topic " in line or " table " in line]
+    for wanted in ("topic events.clean", "topic agg.sessions", "table lumen.events"):
+        assert any(line.endswith(wanted) for line in found), f"no {wanted} in\n{report}"
+    return found
 
 
 def cycle(directory):
     stack("up")
     tell("up")
     check_rights()
+    assert stack("doctor").rstrip().endswith("no problems")
     sent = run_faults()
     print(sent)
     stack("up")
+    assert len(containers("pipeline")) == 2, containers("pipeline")
     report = check_exact()
     print(report)
     tell("exact")
@@ -201,6 +206,7 @@ def main():
     tell("stand-ins are built")
     stack("down", "--volumes")  # what a run that was killed left, and a build that failed
     docker("container", "prune", "--force")
+    docker("image", "prune", "--force", "--filter", "until=24h")  # stages of earlier builds
     backup = build / "backup"
     shutil.rmtree(backup, ignore_errors=True)
     try:

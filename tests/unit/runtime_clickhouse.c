@@ -254,84 +254,83 @@ static void test_statements_without_rows(void **state)
 
 #define EXCEPTION(code) "Code: " code ". DB::Exception: It is so. (NAME) (version 26.9.2.1)\n"
 
+/* What an answer to an insert comes to. */
+static const struct {
+    struct scripted answer;
+    enum pipe_clickhouse_outcome outcome;
+    int code;
+    const char *error;
+} verdicts[] = {
+    {{PIPE_HTTP_REFUSED, 0, NULL, NULL, NULL, "no connection"},
+     PIPE_CLICKHOUSE_REFUSED,
+     0,
+     "no connection"},
+    {{PIPE_HTTP_TIMEOUT, 0, NULL, NULL, NULL, "late"}, PIPE_CLICKHOUSE_UNKNOWN, 0, "late"},
+    {{PIPE_HTTP_UNKNOWN, 0, NULL, NULL, NULL, "cut"}, PIPE_CLICKHOUSE_UNKNOWN, 0, "cut"},
+    {{PIPE_HTTP_ANSWERED, 500, "252", NULL, EXCEPTION("252"), NULL},
+     PIPE_CLICKHOUSE_RETRY,
+     252,
+     "code 252: It is so. (NAME) (version 26.9.2.1)"},
+    {{PIPE_HTTP_ANSWERED, 200, "241", NULL, NULL, NULL}, PIPE_CLICKHOUSE_RETRY, 241, "code 241: "},
+    {{PIPE_HTTP_ANSWERED, 200, NULL, NULL, EXCEPTION("60"), NULL},
+     PIPE_CLICKHOUSE_FATAL,
+     60,
+     "code 60: It is so. (NAME) (version 26.9.2.1)"},
+    {{PIPE_HTTP_ANSWERED, 200, NULL, "tag", "__exception__\r\ntag\r\n" EXCEPTION("243"), NULL},
+     PIPE_CLICKHOUSE_RETRY,
+     243,
+     "code 243: It is so. (NAME) (version 26.9.2.1)"},
+    {{PIPE_HTTP_ANSWERED, 500, "319", NULL, EXCEPTION("319"), NULL},
+     PIPE_CLICKHOUSE_UNKNOWN,
+     319,
+     "code 319: It is so. (NAME) (version 26.9.2.1)"},
+    {{PIPE_HTTP_ANSWERED, 403, "497", NULL, EXCEPTION("497"), NULL},
+     PIPE_CLICKHOUSE_FATAL,
+     497,
+     "code 497: It is so. (NAME) (version 26.9.2.1)"},
+    {{PIPE_HTTP_ANSWERED, 500, "x", NULL, "odd", NULL},
+     PIPE_CLICKHOUSE_UNKNOWN,
+     0,
+     "an exception without a code (HTTP 500): odd"},
+    {{PIPE_HTTP_ANSWERED, 500, NULL, NULL, NULL, NULL},
+     PIPE_CLICKHOUSE_UNKNOWN,
+     0,
+     "no answer of ClickHouse (HTTP 500)"},
+    {{PIPE_HTTP_ANSWERED, 502, NULL, NULL,
+      "<p>\n\x01\xff"
+      "bad\n",
+      NULL},
+     PIPE_CLICKHOUSE_UNKNOWN,
+     0,
+     "no answer of ClickHouse (HTTP 502): <p> bad"},
+    {{PIPE_HTTP_ANSWERED, 429, NULL, NULL, NULL, NULL},
+     PIPE_CLICKHOUSE_RETRY,
+     0,
+     "no answer of ClickHouse (HTTP 429)"},
+    {{PIPE_HTTP_ANSWERED, 404, NULL, NULL, NULL, NULL},
+     PIPE_CLICKHOUSE_FATAL,
+     0,
+     "no answer of ClickHouse (HTTP 404)"},
+    {{PIPE_HTTP_ANSWERED, 302, NULL, NULL, NULL, NULL},
+     PIPE_CLICKHOUSE_FATAL,
+     0,
+     "no answer of ClickHouse (HTTP 302)"},
+    {{PIPE_HTTP_ANSWERED, 200, NULL, NULL, "Ok.", NULL},
+     PIPE_CLICKHOUSE_UNKNOWN,
+     0,
+     "an insert was answered with a text (HTTP 200): Ok."},
+};
+
 static void test_verdicts(void **state)
 {
     (void)state;
-    static const struct {
-        struct scripted answer;
-        enum pipe_clickhouse_outcome outcome;
-        int code;
-        const char *error;
-    } cases[] = {
-        {{PIPE_HTTP_REFUSED, 0, NULL, NULL, NULL, "no connection"},
-         PIPE_CLICKHOUSE_REFUSED,
-         0,
-         "no connection"},
-        {{PIPE_HTTP_TIMEOUT, 0, NULL, NULL, NULL, "late"}, PIPE_CLICKHOUSE_UNKNOWN, 0, "late"},
-        {{PIPE_HTTP_UNKNOWN, 0, NULL, NULL, NULL, "cut"}, PIPE_CLICKHOUSE_UNKNOWN, 0, "cut"},
-        {{PIPE_HTTP_ANSWERED, 500, "252", NULL, EXCEPTION("252"), NULL},
-         PIPE_CLICKHOUSE_RETRY,
-         252,
-         "code 252: It is so. (NAME) (version 26.9.2.1)"},
-        {{PIPE_HTTP_ANSWERED, 200, "241", NULL, NULL, NULL},
-         PIPE_CLICKHOUSE_RETRY,
-         241,
-         "code 241: "},
-        {{PIPE_HTTP_ANSWERED, 200, NULL, NULL, EXCEPTION("60"), NULL},
-         PIPE_CLICKHOUSE_FATAL,
-         60,
-         "code 60: It is so. (NAME) (version 26.9.2.1)"},
-        {{PIPE_HTTP_ANSWERED, 200, NULL, "tag", "__exception__\r\ntag\r\n" EXCEPTION("243"), NULL},
-         PIPE_CLICKHOUSE_RETRY,
-         243,
-         "code 243: It is so. (NAME) (version 26.9.2.1)"},
-        {{PIPE_HTTP_ANSWERED, 500, "319", NULL, EXCEPTION("319"), NULL},
-         PIPE_CLICKHOUSE_UNKNOWN,
-         319,
-         "code 319: It is so. (NAME) (version 26.9.2.1)"},
-        {{PIPE_HTTP_ANSWERED, 403, "497", NULL, EXCEPTION("497"), NULL},
-         PIPE_CLICKHOUSE_FATAL,
-         497,
-         "code 497: It is so. (NAME) (version 26.9.2.1)"},
-        {{PIPE_HTTP_ANSWERED, 500, "x", NULL, "odd", NULL},
-         PIPE_CLICKHOUSE_UNKNOWN,
-         0,
-         "an exception without a code (HTTP 500): odd"},
-        {{PIPE_HTTP_ANSWERED, 500, NULL, NULL, NULL, NULL},
-         PIPE_CLICKHOUSE_UNKNOWN,
-         0,
-         "no answer of ClickHouse (HTTP 500)"},
-        {{PIPE_HTTP_ANSWERED, 502, NULL, NULL,
-          "<p>\n\x01\xff"
-          "bad\n",
-          NULL},
-         PIPE_CLICKHOUSE_UNKNOWN,
-         0,
-         "no answer of ClickHouse (HTTP 502): <p> bad"},
-        {{PIPE_HTTP_ANSWERED, 429, NULL, NULL, NULL, NULL},
-         PIPE_CLICKHOUSE_RETRY,
-         0,
-         "no answer of ClickHouse (HTTP 429)"},
-        {{PIPE_HTTP_ANSWERED, 404, NULL, NULL, NULL, NULL},
-         PIPE_CLICKHOUSE_FATAL,
-         0,
-         "no answer of ClickHouse (HTTP 404)"},
-        {{PIPE_HTTP_ANSWERED, 302, NULL, NULL, NULL, NULL},
-         PIPE_CLICKHOUSE_FATAL,
-         0,
-         "no answer of ClickHouse (HTTP 302)"},
-        {{PIPE_HTTP_ANSWERED, 200, NULL, NULL, "Ok.", NULL},
-         PIPE_CLICKHOUSE_UNKNOWN,
-         0,
-         "an insert was answered with a text (HTTP 200): Ok."},
-    };
     const struct pipe_clickhouse_call call = an_insert();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct pipe_clickhouse_result result = run(&call, &cases[i].answer);
-        assert_string_equal(result.error, cases[i].error);
-        assert_int_equal(result.outcome, cases[i].outcome);
-        assert_int_equal(result.code, cases[i].code);
-        assert_int_equal(result.status, cases[i].answer.status);
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++) {
+        struct pipe_clickhouse_result result = run(&call, &verdicts[i].answer);
+        assert_string_equal(result.error, verdicts[i].error);
+        assert_int_equal(result.outcome, verdicts[i].outcome);
+        assert_int_equal(result.code, verdicts[i].code);
+        assert_int_equal(result.status, verdicts[i].answer.status);
         assert_null(result.body.data);
     }
 }

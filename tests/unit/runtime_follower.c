@@ -480,6 +480,36 @@ static void test_restart_sends_the_same(void **state)
     close_all();
 }
 
+/* A run that is stopped waits for what is under way, not for a server that is away. */
+static void test_stop(void **state)
+{
+    (void)state;
+    open_log();
+    open_follower();
+    scripted.outcome[SINK_TABLE] = PIPE_TABLE_PENDING;
+    append_numbers(topics[0], 0, 3);
+    now_us += 1000;
+    steps(2);
+    now_us += 1000000;
+    steps(3);
+    assert_int_equal(scripted.count, 1);
+    append_numbers(topics[0], 0, 3);
+    pipe_follower_flush(follower, true);
+    steps(3);
+    assert_false(pipe_follower_is_quiet(follower));
+    scripted.outcome[SINK_TABLE] = PIPE_TABLE_AGAIN;
+    steps(2);
+    assert_true(pipe_follower_is_quiet(follower));
+    now_us += 10000000;
+    steps(3);
+    assert_int_equal(scripted.count, 1); /* neither again nor the next */
+    pipe_follower_flush(follower, false);
+    scripted.outcome[SINK_TABLE] = PIPE_TABLE_DONE;
+    steps(10);
+    assert_int_equal(figures_of(SINK_TABLE).rows, 6);
+    close_all();
+}
+
 /* ---- Tables that stand still ---- */
 
 static void assert_halted(const char *why)
@@ -599,6 +629,125 @@ static void test_malformed_journal(void **state)
     close_all();
 }
 
+/* ---- A log that several share, of which retention has taken the first records ---- */
+
+#define GONE 2 /* of partition 0 of the topic */
+
+static const struct pipe_log_ops *embedded_ops;
+static struct pipe_log_ops shared_ops;
+static struct pipe_log_partition shares[] = {{0, 0}, {0, 1}, {1, 0}};
+static enum pipe_log_event_kind next_event;
+
+static bool shared_join(struct pipe_log *log, const uint32_t *joined, uint32_t count)
+{
+    (void)log;
+    assert_int_equal(count, 2);
+    shares[0].topic = shares[1].topic = joined[0];
+    shares[2].topic = joined[1];
+    next_event = PIPE_LOG_ASSIGNED;
+    return true;
+}
+
+static bool shared_poll(struct pipe_log *log, int64_t wait_ms, struct pipe_log_event *event)
+{
+    (void)log, (void)wait_ms;
+    *event = (struct pipe_log_event){next_event, shares, 3};
+    next_event = PIPE_LOG_NOTHING;
+    return true;
+}
+
+static bool shared_release(struct pipe_log *log)
+{
+    (void)log;
+    return true;
+}
+
+static int64_t shared_begin(struct pipe_log *log, uint32_t topic, int32_t partition)
+{
+    (void)log;
+    return topic == shares[0].topic && partition == 0 ? GONE : 0;
+}
+
+static enum pipe_log_state shared_read(struct pipe_log_reader *reader, uint32_t max_records,
+                                       int64_t before, struct pipe_record **records,
+                                       uint32_t *count)
+{
+    const struct follower_part *part = &follower->sinks[0].parts[0];
+    if (reader == part->reader && embedded_ops->position(reader) < GONE)
+        return PIPE_LOG_FAILED;
+    return embedded_ops->read(reader, max_records, before, records, count);
+}
+
+static void open_shared_follower(bool accept_gap)
+{
+    struct pipe_follower_config config = {.plan = &plan,
+                                          .log = pipe_log_embedded_attach(log_of_run),
+                                          .target = &scripted.target,
+                                          .accept_gap = accept_gap};
+    embedded_ops = config.log->ops;
+    shared_ops = *embedded_ops;
+    shared_ops.join = shared_join;
+    shared_ops.poll = shared_poll;
+    shared_ops.release = shared_release;
+    shared_ops.begin = shared_begin;
+    shared_ops.read = shared_read;
+    config.log->ops = &shared_ops;
+    config.log->grouped = true;
+    follower = pipe_follower_new(&config);
+}
+
+static void test_gap_is_refused(void **state)
+{
+    (void)state;
+    open_log();
+    append_numbers(topics[0], 0, 5);
+    open_shared_follower(false);
+    steps(5);
+    assert_halted("begins at offset 2, but 0");
+    assert_int_equal(figures_of(SINK_TABLE).skipped, 0);
+    close_all();
+}
+
+static void test_gap_is_accepted(void **state)
+{
+    (void)state;
+    open_log();
+    append_numbers(topics[0], 0, 5);
+    open_shared_follower(true);
+    pipe_follower_flush(follower, false);
+    steps(10);
+    assert_false(figures_of(SINK_TABLE).halted);
+    assert_int_equal(figures_of(SINK_TABLE).rows, 3);
+    assert_int_equal(figures_of(SINK_TABLE).skipped, GONE);
+    assert_int_equal(scripted.sent[0].batch.first, GONE);
+    close_all();
+}
+
+/* Partitions are taken away, and come back: what is pending is sent again, with the probe. */
+static void test_revoked(void **state)
+{
+    (void)state;
+    open_log();
+    append_numbers(topics[0], 1, 5);
+    open_shared_follower(true);
+    scripted.outcome[SINK_TABLE] = PIPE_TABLE_PENDING;
+    pipe_follower_flush(follower, false);
+    steps(5);
+    assert_int_equal(scripted.count, 1);
+    next_event = PIPE_LOG_REVOKED;
+    steps(5);
+    assert_int_equal(scripted.count, 1);
+    assert_int_equal(figures_of(SINK_TABLE).lag_records, 0); /* not ours */
+    scripted.outcome[SINK_TABLE] = PIPE_TABLE_DONE;
+    next_event = PIPE_LOG_ASSIGNED;
+    steps(10);
+    assert_int_equal(scripted.count, 2);
+    assert_int_equal(scripted.sent[1].batch.attempt, 1);
+    assert_string_equal(scripted.sent[1].batch.token, scripted.sent[0].batch.token);
+    assert_int_equal(figures_of(SINK_TABLE).rows, 5);
+    close_all();
+}
+
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
 
 int main(void)
@@ -614,12 +763,16 @@ int main(void)
         WITH_DIR(test_batch_by_size),
         WITH_DIR(test_again_is_the_same),
         WITH_DIR(test_restart_sends_the_same),
+        WITH_DIR(test_stop),
         WITH_DIR(test_broken_table),
         WITH_DIR(test_table_that_is_not_there),
         WITH_DIR(test_rows_without_a_mark),
         WITH_DIR(test_row_that_is_none),
         WITH_DIR(test_changed_records),
         WITH_DIR(test_malformed_journal),
+        WITH_DIR(test_gap_is_refused),
+        WITH_DIR(test_gap_is_accepted),
+        WITH_DIR(test_revoked),
     };
     pipe_message_level(PIPE_ERROR + 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,110 @@ static void test_request(void **state)
     pipe_buf_free(&answer.body);
 }
 
+/* Headers that were asked for, of the last head; also of an answer that breaks off. */
+static void test_wanted_headers(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"X-Code", "X-Tag", "X-None"};
+    static const char *const answers[] = {
+        "HTTP/1.1 100 Continue\r\nX-Code: 1\r\nX-Tag: old\r\n\r\n"
+        "HTTP/1.1 200 OK\r\nx-code: \t60\r\nX-Codes: 7\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX-Code:60\r\nContent-Length: 9\r\n\r\nhalf"};
+    for (size_t i = 0; i < 2; i++) {
+        struct server server;
+        struct pipe_http_answer answer;
+        struct pipe_http *http = pipe_http_open(&(struct pipe_http_config){0});
+        start(&server, answers[i]);
+        const struct pipe_http_call call = {.method = "GET",
+                                            .url = server.url,
+                                            .deadline_ms = 60000,
+                                            .answer_bytes = 64,
+                                            .wanted = wanted,
+                                            .wanted_count = 3};
+        pipe_http_do(http, &call, &answer);
+        stop(&server);
+        pipe_http_close(http);
+        assert_int_equal(answer.outcome, i == 0 ? PIPE_HTTP_ANSWERED : PIPE_HTTP_UNKNOWN);
+        assert_string_equal(answer.wanted[0], "60");
+        assert_string_equal(answer.wanted[1], "");
+        assert_string_equal(answer.wanted[2], "");
+        pipe_buf_free(&answer.body);
+    }
+}
+
+static bool take_some(void *context, struct pipe_str bytes)
+{
+    struct pipe_buf *taken = context;
+    pipe_buf_add(taken, bytes.data, bytes.size);
+    return taken->size < 6;
+}
+
+/* A good answer goes to who takes it, as long as it is wanted; another is kept as ever. */
+static void test_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer, *taken, *kept, *error;
+        enum pipe_http_outcome outcome;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello", "", "", PIPE_HTTP_ANSWERED},
+        {"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nhello", "", "hello", "", PIPE_HTTP_ANSWERED},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello!", "hello!", "",
+         "the rest of the answer was not wanted", PIPE_HTTP_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct server server;
+        struct pipe_http_answer answer;
+        struct pipe_buf taken = {0};
+        struct pipe_http *http = pipe_http_open(&(struct pipe_http_config){0});
+        start(&server, cases[i].answer);
+        const struct pipe_http_call call = {.method = "GET",
+                                            .url = server.url,
+                                            .deadline_ms = 60000,
+                                            .answer_bytes = 64,
+                                            .take = take_some,
+                                            .context = &taken};
+        pipe_http_do(http, &call, &answer);
+        stop(&server);
+        pipe_http_close(http);
+        assert_int_equal(answer.outcome, cases[i].outcome);
+        assert_string_equal(answer.error, cases[i].error);
+        assert_int_equal(taken.size, strlen(cases[i].taken));
+        assert_int_equal(answer.body.size, strlen(cases[i].kept));
+        pipe_buf_free(&taken);
+        pipe_buf_free(&answer.body);
+    }
+}
+
+/* A request that asks for a connection of its own is not sent again when it breaks. */
+static void test_own_connection(void **state)
+{
+    (void)state;
+    struct server server;
+    struct pipe_http_answer answer;
+    struct pipe_http *http = pipe_http_open(&(struct pipe_http_config){0});
+    char body[] = "rows";
+    for (int i = 0; i < 2; i++) { /* the second time nobody answers, and nobody listens any more */
+        start(&server, i == 0 ? "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" : "");
+        server.until = "rows";
+        const struct pipe_http_call call = {.method = "POST",
+                                            .url = server.url,
+                                            .content_type = "application/octet-stream",
+                                            .content_encoding = "lz4",
+                                            .body = pipe_str_of(body, 4),
+                                            .body_borrowed = true,
+                                            .own_connection = true,
+                                            .deadline_ms = 60000,
+                                            .answer_bytes = 64};
+        pipe_http_do(http, &call, &answer);
+        stop(&server);
+        assert_int_equal(answer.outcome, i == 0 ? PIPE_HTTP_ANSWERED : PIPE_HTTP_UNKNOWN);
+        assert_non_null(strstr(server.request, "Content-Encoding: lz4\r\n"));
+        pipe_buf_free(&answer.body);
+    }
+    pipe_http_close(http);
+}
+
 /* What is begun and given up is not waited for. */
 static void test_given_up(void **state)
 {
@@ -206,9 +310,10 @@ int main(void)
 {
     setenv("no_proxy", "*", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),     cmocka_unit_test(test_no_answer),
-        cmocka_unit_test(test_request),     cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_request),  cmocka_unit_test(test_wanted_headers),
+        cmocka_unit_test(test_taken),    cmocka_unit_test(test_own_connection),
+        cmocka_unit_test(test_given_up), cmocka_unit_test(test_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,6 +289,30 @@ static void test_nulls(void **state)
     pipe_buf_free(&block);
 }
 
+/* The plan has ruled out what the row's type still allows. */
+static void test_narrower_table(void **state)
+{
+    (void)state;
+    static const struct pipe_table_column columns[] = {
+        {"text", "String"}, {"number", "Int64"}, {"color", "LowCardinality(String)"}, POSITIONS};
+    const struct pipe_table_def table = {.name = "t.sure", .columns = columns, .column_count = 5};
+    struct pipe_native_writer *writer = pipe_native_writer_new(&table, &small_type);
+    struct pipe_native_reader *reader = pipe_native_reader_new(&table, &small_type);
+    struct pipe_buf block = {0};
+    struct seen seen = nothing_seen();
+    add(writer, "{\"text\":\"a\",\"number\":5,\"color\":\"RED\"}", 0, 0);
+    assert_false(pipe_native_add(writer, str("{\"text\":\"a\",\"number\":null,\"color\":\"RED\"}"),
+                                 0, 1, error, sizeof error));
+    assert_string_equal(error, "partition 0, offset 1 is no row of t.sure: number: 'null' is no "
+                               "int64 (an integer in range)");
+    pipe_native_finish(writer, &block);
+    read_cut(reader, &block, 3, &seen);
+    check_seen(&seen, "0 0 {\"text\":\"a\",\"number\":5,\"color\":\"RED\"}\n");
+    pipe_native_writer_free(writer);
+    pipe_native_reader_free(reader);
+    pipe_buf_free(&block);
+}
+
 /* ---- Blocks of others ---- */
 
 static void check_refused(const struct pipe_buf *block, const char *expected)
@@ -363,9 +387,10 @@ static void test_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused_row),   cmocka_unit_test(test_nulls),
-        cmocka_unit_test(test_refused_block), cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_golden),         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refused_row),    cmocka_unit_test(test_nulls),
+        cmocka_unit_test(test_narrower_table), cmocka_unit_test(test_refused_block),
+        cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "../../runtime/follower.h"
 #include "../../runtime/native_files.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -206,6 +207,28 @@ static void test_names(void **state)
                                   "to another directory");
 }
 
+/* A directory that can't be read may be readable later: that is no fault of what is in it. */
+static void test_unreadable(void **state)
+{
+    (void)state;
+    struct pipe_native_file *files;
+    uint32_t count;
+    char path[300];
+    snprintf(path, sizeof path, "%s/file", dir);
+    fclose(fopen(path, "w"));
+    assert_false(pipe_native_list(path, &files, &count, error, sizeof error));
+    assert_int_equal(errno, ENOTDIR);
+    check_error("%s/file can't be listed: Not a directory");
+    struct pipe_table_target *target = pipe_target_native(&plan, path);
+    assert_int_equal(target->ops->check(target, 0, error, sizeof error), PIPE_TABLE_BROKEN);
+    target->ops->close(target);
+    const struct pipe_native_file file = {.name = "00000-0-0.native"};
+    struct pipe_native_reader *reader = pipe_native_reader_new(&table, &row_type);
+    assert_false(pipe_native_read_file(dir, &file, reader, add_row, NULL, error, sizeof error));
+    assert_int_equal(errno, ENOENT);
+    pipe_native_reader_free(reader);
+}
+
 /* Its name says less than it holds. */
 static void test_beyond(void **state)
 {
@@ -236,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_ranges, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_other_rows, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_names, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_unreadable, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_beyond, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
