@@ -553,6 +553,7 @@ int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
                         struct pipe_run_options *options)
 {
     const size_t count = sizeof follow_rows / sizeof follow_rows[0];
+    char error[512];
     *options = (struct pipe_run_options){.commit_ms = 1};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -563,9 +564,12 @@ int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
         if (code != 0)
             return code;
     }
-    int code = pipe_options_check_run(plan, options);
-    if (code != 0 || options->transport != NULL)
-        return code;
+    if (!pipe_kafka_environment(&options->kafka, error, sizeof error)) {
+        fprintf(stderr, "%s follow: %s\n", plan->name, error);
+        return PIPE_EXIT_DATA;
+    }
+    if (pipe_kafka_value(&options->kafka, "bootstrap.servers") != NULL)
+        return pipe_options_check_run(plan, options);
     fprintf(stderr,
             "%s follow: where is Kafka? give --kafka bootstrap.servers=host:port, or "
             "PIPE_KAFKA_BOOTSTRAP\n",

@@ -82,8 +82,8 @@ def newer_state_than_the_log_is_refused(lab):
     lab.run(cwd).expect(0)
     shutil.rmtree(cwd / "run/log")
     shutil.copytree(lab.base / "run/log", cwd / "run/log")
-    for path in (cwd / "run/tables").iterdir():
-        shutil.copy(lab.base / "run/tables" / path.name, path)
+    shutil.rmtree(cwd / "run/tables")
+    shutil.copytree(lab.base / "run/tables", cwd / "run/tables")
     refuse(lab.command(), cwd, "newer than the log", "delete the state directory")
     shutil.rmtree(cwd / "run/state")
     lab.expect_whole(cwd, "without the newer state")
