@@ -4,6 +4,7 @@
  *   settle, markers → files (flush, fdatasync) → one durable WriteBatch of the log → (now and then)
  * state
  */
+#include <inttypes.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -301,8 +302,9 @@ static bool take_outcome(struct pipe_engine *engine, enum pipe_log_outcome outco
         committed(engine);
         return engine_save_if_due(engine);
     case PIPE_LOG_ABORTED:
+        /* Why, the log has told. */
         pipe_message(PIPE_WARNING, "a commit did not happen: going back to the last one",
-                     "reason=\"%s\"", engine->log->error);
+                     "commits_before=%" PRIu64, engine->log->commits);
         group_aborted(engine);
         return true;
     case PIPE_LOG_FENCED:

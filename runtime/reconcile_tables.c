@@ -5,6 +5,7 @@
  * A table may lag: what its journal has confirmed is required, what lies behind that is allowed.
  * On Kafka the journal is read first and the table last, so that processes may go on meanwhile.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -263,7 +264,8 @@ static bool find_row(void *context, struct pipe_str json, int32_t partition, int
     return !finding->r->spills.failed;
 }
 
-static void find_files(struct reconcile *r, struct reconcile_layer *layer)
+/* What can't be read may hold any rows: then nothing is said of them. */
+static bool find_files(struct reconcile *r, struct reconcile_layer *layer)
 {
     const struct pipe_sink_def *sink = &r->plan->sinks[layer->index];
     const char *directory = layer->table->directory;
@@ -271,17 +273,22 @@ static void find_files(struct reconcile *r, struct reconcile_layer *layer)
     uint32_t count;
     char error[5000];
     bool ok = pipe_native_list(directory, &files, &count, error, sizeof error);
+    int cause = ok ? 0 : errno;
     for (uint32_t i = 0; ok && i < count && !r->spills.failed; i++) {
         struct pipe_native_reader *reader = pipe_native_reader_new(sink->table, sink->row);
         struct finding finding = {r, layer, files[i].name};
         ok = pipe_native_read_file(directory, &files[i], reader, find_row, &finding, error,
                                    sizeof error) ||
              r->spills.failed;
+        cause = ok ? 0 : errno;
         pipe_native_reader_free(reader);
     }
     free(files);
+    if (cause != 0 && cause != ENOENT)
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%.650s", error);
     if (!ok && layer->trouble[0] == '\0')
         snprintf(layer->trouble, sizeof layer->trouble, "%.590s", error);
+    return true;
 }
 
 /* ---- All of it ---- */
@@ -293,12 +300,10 @@ bool reconcile_scan_table(struct reconcile *r, struct reconcile_layer *layer)
         if (!expect_partition(r, layer, (int32_t)p))
             break;
     }
-    if (!r->spills.failed && r->on_server) {
-        if (!reconcile_find_server_rows(r, layer))
-            return false;
-    } else if (!r->spills.failed) {
-        find_files(r, layer);
-    }
+    bool found = r->spills.failed ||
+                 (r->on_server ? reconcile_find_server_rows(r, layer) : find_files(r, layer));
+    if (!found)
+        return false;
     if (!r->finding && table->last != NULL && !reconcile_judge_last(r, layer))
         return false;
     return !r->spills.failed || reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->spills.error);

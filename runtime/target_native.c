@@ -3,6 +3,7 @@
  * in DIR/tables/SINK (native_files.h). It gets its name when all of it is on disk, so a name that
  * is there is a range that is done; what a crash left without a name is removed.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <dirent.h>
 
 #include "follower.h"
 #include "native_files.h"
@@ -84,12 +83,15 @@ static bool make_directories(struct native_target *target, const struct place *p
 static bool remove_unfinished(const struct place *place)
 {
     struct dirent *entry;
+    char path[4500];
     DIR *listing = opendir(place->directory);
     bool ok = listing != NULL;
     while (ok && (entry = readdir(listing)) != NULL) {
         size_t size = strlen(entry->d_name);
-        if (entry->d_name[0] == '.' && size > 5 && strcmp(entry->d_name + size - 5, ".part") == 0)
-            ok = unlinkat(dirfd(listing), entry->d_name, 0) == 0;
+        if (entry->d_name[0] != '.' || size < 6 || strcmp(entry->d_name + size - 5, ".part") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", place->directory, entry->d_name);
+        ok = unlink(path) == 0;
     }
     int cause = errno;
     if (listing != NULL)
