@@ -153,7 +153,7 @@ cat <<TEXT
 What to try next:
   clickhouse local -q "SELECT category, count() AS events, sum(price_cents) / 100 AS revenue
     FROM file('$run/tables/clean_olap/*.native', Native) GROUP BY category ORDER BY revenue DESC"
-      the table, without a server; \`inspect $run table clean_olap\` prints its rows
+      the table, without a server; \`$program inspect $run table clean_olap\` prints its rows
   make demo SEED=2
       other events, other moments
   $program inspect $run dump agg.windows --limit 5
