@@ -74,8 +74,8 @@ unit() {
     [ "$bad" -eq 0 ]
 }
 
-# beside LANE LANE: two functions that run suites, one after the other in each, at the same time;
-# for suites that keep one processor busy.
+# beside LANE …: functions that run suites, one after the other in each, at the same time; for suites
+# that wait, or keep one processor busy.
 beside() {
     local lane pids=() name ok bad out blamed
     : >"$results"
@@ -134,8 +134,13 @@ asan_build() {
 
 lane_of_faults() {
     suite fault programs tests/fault/run.py
-    suite kafka build python3 tests/kafka/run.py --suite services
     suite clickhouse build python3 tests/clickhouse/run.py
+}
+
+# The short part of `make test-kafka`.
+lane_of_brokers() {
+    suite kafka build python3 tests/kafka/run.py --suite services --suite chaos
+    suite follow build python3 tests/kafka/run.py --suite follow --only kill
 }
 
 lane_of_pipelines() {
@@ -169,7 +174,7 @@ suite unit build unit build
 suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
-beside lane_of_faults lane_of_pipelines
+beside lane_of_faults lane_of_brokers lane_of_pipelines
 suite pipec_test build tests/pipec_test/run.py
 suite nth programs tests/nth/run.py
 suite model build tests/model/run.py --cases 300

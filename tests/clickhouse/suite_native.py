@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "native"))
 
 import every
 
-PROGRAMS = ("pipec",)
+PROGRAMS = ("pipec", "clickstream")
 
 
 def name_of(partition, first, last):
@@ -86,9 +86,9 @@ def test_values(env):
     ) == [["0", "6", "[]", "{}", "\\N", "\\N", "\\N"]]
 
 
-def exact(env, program, run):
+def exact(env, path, run):
     done = subprocess.run(
-        [program.path, "reconcile", run],
+        [path, "reconcile", run],
         text=True,
         capture_output=True,
         env={**every.os.environ, **env.server.environment()},
@@ -102,20 +102,41 @@ def test_reconcile(env):
     run = env.scratch / "run"
     apply(env, program)
     program.fill(run, every.every_row(1000), environment=env.server.environment())
-    good, text = exact(env, program, run)
+    good, text = exact(env, program.path, run)
     assert good and text.count("\n  table ") == 2, text
     count = int(env.server.value("SELECT count() FROM types.every"))
     assert count == len(program.topic(run, "kept"))
     change = "SETTINGS mutations_sync = 1"
     env.server.query(f"ALTER TABLE types.every DELETE WHERE id = 17 AND big != 17 {change}")
-    good, text = exact(env, program, run)
+    good, text = exact(env, program.path, run)
     assert not good and "missing     every_type, at kept" in text, text
     env.server.query(f"ALTER TABLE types.every UPDATE small = small + 1 WHERE id = 18 {change}")
-    good, text = exact(env, program, run)
+    good, text = exact(env, program.path, run)
     assert not good and "unexpected  every_type, table types.every, _pipe_partition" in text, text
     env.server.query(f"ALTER TABLE types.states DELETE WHERE id = 19 {change}")
-    good, text = exact(env, program, run)
+    good, text = exact(env, program.path, run)
     assert not good and "missing     states, at pipec.types.states.rows" in text, text
     env.server.query("DROP TABLE types.every")
-    good, text = exact(env, program, run)
+    good, text = exact(env, program.path, run)
     assert not good and "table types.every can't be read: " in text, text
+
+
+def test_rollup(env):
+    """A roll-up is what its view makes of the table; a group too many or too few is told."""
+    click, run = env.program("clickstream"), env.scratch / "run"
+    env.server.query("DROP DATABASE IF EXISTS lumen")
+    every.call([click, "tables", "apply"], environment=env.server.environment())
+    traffic = "--traffic --count 3000 --rate 20/s --seed 3 --progress never".split()
+    command = [click, "run", "--embedded", run, *traffic]
+    every.call(command, environment=env.server.environment())
+    good, text = exact(env, click, run)
+    assert (
+        good and "equal      groups of lumen.by_minute that its table does not give" in text
+    ), text
+    assert int(env.server.value("SELECT count() FROM lumen.by_minute")) > 100
+    env.server.query("INSERT INTO lumen.by_minute VALUES (now(), 'none', 'XX', 1, NULL)")
+    good, text = exact(env, click, run)
+    assert not good and "does not give = none  (1 = 0)" in text, text
+    env.server.query("ALTER TABLE lumen.by_minute DELETE WHERE 1 SETTINGS mutations_sync = 1")
+    good, text = exact(env, click, run)
+    assert not good and "that lumen.by_minute does not have = none  (0 = 0)" not in text, text
