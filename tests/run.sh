@@ -74,7 +74,7 @@ unit() {
     [ "$bad" -eq 0 ]
 }
 
-# beside LANE …: functions that run suites, one after the other in each, at the same time; for suites
+# beside LANE …: functions that run suites, one after the other in each, at the same time; for those
 # that wait, or keep one processor busy.
 beside() {
     local lane pids=() name ok bad out blamed
