@@ -85,10 +85,11 @@ def run(command, directory, text=None):
 
 
 def scratch_copy(top):
-    """Makes TOP/main with the files git knows and pipec; TOP/shared leads to test data."""
+    """Makes TOP/main with the files that git tracks (not with what somebody left there who has tried
+    the examples) and pipec; TOP/shared leads to test data."""
     copy = os.path.join(top, "main")
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+        ["git", "ls-files", "-z", "--cached"], cwd=ROOT,
         stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
     for name in filter(None, listed.split("\0")):
         source, target = os.path.join(ROOT, name), os.path.join(copy, name)

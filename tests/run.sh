@@ -13,6 +13,12 @@ failed=0
 skipped=0
 declare -A broken # suites that failed, or were skipped: the suite that is to blame
 wanted=("$@")
+known=$(sed -nE 's/^ *suite ([a-z_]+) .*/\1/p' tests/run.sh)
+for name in "${wanted[@]}"; do
+    grep -qx -- "$name" <<<"$known" && continue
+    echo "tests/run.sh: no suite '$name'; there are:" $known >&2
+    exit 2
+done
 
 # suite NAME NEEDED COMMAND …: runs one suite; its log is shown if it fails. NEEDED (-: none) is the
 # suite that makes what it needs: if that failed it is skipped, for it would only fail in its turn.
