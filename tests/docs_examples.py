@@ -85,8 +85,8 @@ def run(command, directory, text=None):
 
 
 def scratch_copy(top):
-    """Makes TOP/main with the files that git tracks (not with what somebody left there who has tried
-    the examples) and pipec; TOP/shared leads to test data."""
+    """Makes TOP/main with the files that git tracks (not what somebody left there who has tried the
+    examples) and pipec; TOP/shared leads to test data."""
     copy = os.path.join(top, "main")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached"], cwd=ROOT,
