@@ -77,6 +77,7 @@ static void run_seed(uint64_t seed, bool trace, const char *only, struct result 
     if (sim.out == NULL || setvbuf(sim.out, NULL, _IOFBF, OUT_BYTES) != 0)
         sim_fail("standard output can't be used");
     make_scratch(scratch, sizeof scratch, getpid());
+    remove_scratch(getpid()); /* of a former process with this number, which was killed */
     if (mkdir(scratch, 0777) != 0 || chdir(scratch) != 0) /* paths become part of the log */
         sim_fail("%s can't be made", scratch);
     setenv("TMPDIR", ".", 1);
