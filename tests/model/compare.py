@@ -47,14 +47,14 @@ def settled(value, column):
     record is told by a column of it that can't be null, else it is a record of nulls."""
     kind = column.type.kind
     if value is None and kind in ("array", "map"):
-        return [] if kind == "array" else {}
+        return []
     if kind == "record" and (value is not None or not has_mark(column.type)):
         fields = column.type.fields
         return {f.name: settled(None if value is None else value[f.name], f) for f in fields}
     if kind == "array":
         return [settled(item, column.type.element) for item in value]
     if kind == "map":
-        return {key: settled(item, column.type.element) for key, item in value.items()}
+        return [(key, settled(item, column.type.element)) for key, item in value]
     return value
 
 
