@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -127,7 +128,8 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
         engine_rollback(engine);
     if (!ok || !followed) {
         fprintf(stderr, "%s: %s\n", plan->name, engine->error);
-        code = engine->exit_code;
+        /* A signal before it began: nothing was done, and nothing is wrong with that. */
+        code = !opened && engine_stop_requested ? PIPE_EXIT_OK : engine->exit_code;
     }
     metrics_stop(engine);
     pipe_follower_free(engine->follower);
@@ -181,16 +183,25 @@ static int dispatch(const struct pipe_plan *plan, int argc, char **argv)
     return unknown_command(plan, word);
 }
 
+/* Standard output is a pipe whose reader has ended, as in `… | head`: it has all that it wanted. */
+static bool is_unread(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int pipe_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     pipe_hold_descriptors();
     pipe_watch_memory(pipe_out_of_memory);
     rocksdb_shim_catch();
     signal(SIGXFSZ, SIG_IGN); /* the limit of file size is an error of write(), in any command */
+    const char *word = argc > 1 ? argv[1] : "";
+    bool runs = strcmp(word, "run") == 0 || strcmp(word, "follow") == 0;
     int code = dispatch(plan, argc, argv);
     /* What a command prints is its work: on a full disk it has failed. */
     errno = 0; /* the error of an earlier write is known no more: it may be that of this one */
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && (runs || !is_unread())) {
         fprintf(stderr, "%s: standard output can't be written%s%s\n", plan->name,
                 errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
         code = code == PIPE_EXIT_OK ? PIPE_EXIT_DATA : code;

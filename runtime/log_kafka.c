@@ -120,6 +120,9 @@ void kafka_name_incarnation(struct kafka_log *log, const uint32_t *topics, uint3
 static bool no_broker(struct kafka_log *log, rd_kafka_resp_err_t code)
 {
     const char *brokers = kafka_setting_of(log->common, "bootstrap.servers");
+    if (engine_stop_requested)
+        return kafka_fail(log, "kafka: stopped before a broker at %.200s answered",
+                          brokers != NULL ? brokers : "metadata.broker.list");
     if (atomic_load(&log->common->refused))
         return kafka_fail(log,
                           "kafka: the brokers at %.200s refuse this client: check "
@@ -170,7 +173,8 @@ static bool find_partitions(struct kafka_log *log, const char *name, rd_kafka_to
                 log, "kafka: there is no topic %s; `%s topics apply` makes what is missing", name,
                 log->common->pipeline);
         if (code != RD_KAFKA_RESP_ERR_NO_ERROR &&
-            (waited_ms > KAFKA_WAIT_MS || atomic_load(&log->common->refused)))
+            (waited_ms > KAFKA_WAIT_MS || atomic_load(&log->common->refused) ||
+             engine_stop_requested))
             return no_broker(log, code);
         engine_sleep_us(50000);
     }
@@ -184,7 +188,7 @@ static bool find_id(struct kafka_log *log, const char *name, uint8_t id[KAFKA_ID
         enum kafka_id_state state = kafka_topic_id(log->common, log->observer, name, CALL_MS, id);
         if (state != KAFKA_ID_FAILED)
             return true;
-        if (engine_monotonic_us() - began > KAFKA_WAIT_MS * 1000)
+        if (engine_monotonic_us() - began > KAFKA_WAIT_MS * 1000 || engine_stop_requested)
             return kafka_fail(log, "kafka: no broker tells the id of topic %s", name);
         engine_sleep_us(50000);
     }
