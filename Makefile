@@ -51,7 +51,7 @@ say := @printf '  %-5s%s\n'
 endif
 
 .PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
-    deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-native bench-reconcile bench-spill nth soak-run \
+    deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-tables bench-native bench-reconcile bench-spill nth soak-run \
     deps-stack up demo-stack scale down stack-test
 .DELETE_ON_ERROR:
 
@@ -59,7 +59,7 @@ all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
-	@echo 'Targets: demo test test-kafka test-clickhouse chaos contract-check up demo-stack scale down stack-test unit bench bench-operators bench-spill bench-reconcile bench-kafka bench-native docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
+	@echo 'Targets: demo test test-kafka test-clickhouse chaos contract-check up demo-stack scale down stack-test unit bench bench-operators bench-spill bench-reconcile bench-kafka bench-tables bench-native docs generated golden-update fuzz nth sim mutants soak soak-run tidy clean'
 
 deps:
 	@docker/install-packages.sh
@@ -240,8 +240,14 @@ stack-test: deps-stack
 bench-native: deps-clickhouse $(BUILD)/clickstream
 	@tests/bench/native.py --build $(BUILD)
 
-bench-kafka: deps-kafka $(BUILD)/kafka-passthrough
+# The bare pass-through, and the compiled pipeline beside it.
+bench-kafka: all deps-kafka $(BUILD)/kafka-passthrough $(BUILD)/kafka-tool $(BUILD)/clickstream
 	@tests/bench/kafka.py --build $(BUILD)
+	@tests/bench/pipeline.py --build $(BUILD)
+
+# Rows into ClickHouse, through real brokers: a quarter of an hour.
+bench-tables: all deps-kafka deps-clickhouse $(BUILD)/kafka-tool $(BUILD)/clickstream
+	@tests/bench/tables.py --build $(BUILD) $(TABLES)
 
 $(BUILD)/clickhouse-driver: tests/clickhouse/client_driver.c $(BUILD)/libpipe.a
 	@mkdir -p $(@D)

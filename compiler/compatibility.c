@@ -45,6 +45,27 @@ static struct diag *report(struct comparison *c, enum code code, const struct si
     return diag;
 }
 
+/* The schema that is not published yet: what a help proposes is to be done in it. */
+static const char *newer_path(const struct comparison *c)
+{
+    return (c->reader_is_newer ? c->reader : c->writer)->source->path;
+}
+
+/* What was published can't read the change, and is not changed any more. */
+static void help_older(struct comparison *c, struct diag *diag, const char *keep, const char *later)
+{
+    if (c->contract->transitive)
+        diag_help(diag, "%s in %s: all older versions have to read it", keep, newer_path(c));
+    else
+        diag_help(diag, "%s in %s; %s", keep, newer_path(c), later);
+}
+
+static void help_same_type(struct comparison *c, struct diag *diag)
+{
+    diag_help(diag, "keep the type in %s, and add a new field with a default beside it",
+              newer_path(c));
+}
+
 static const char *quoted_path(const struct comparison *c)
 {
     if (c->path.size == 0)
@@ -93,7 +114,12 @@ static void check_names(struct comparison *c, const struct sides *sides, const c
         c, PC5027, sides, "named types match by their name without namespace, or by an alias",
         arena_printf(c->program->arena, "the type of %s is `%s` in %s and `%s` in %s",
                      quoted_path(c), writer, c->writer_name, reader, c->reader_name));
-    diag_help(diag, "keep the name, or add \"aliases\": [\"%s\"] to `%s`", writer, reader);
+    if (c->reader_is_newer)
+        diag_help(diag, "keep the name, or add \"aliases\": [\"%s\"] to `%s` in %s", writer, reader,
+                  newer_path(c));
+    else
+        diag_help(diag, "keep the name `%s` in %s: an older version knows no alias for another",
+                  reader, newer_path(c));
 }
 
 /* How Avro writes a type. */
@@ -181,8 +207,12 @@ static void compare_enums(struct comparison *c, const struct sides *sides,
                    "a symbol that the reader's enum does not have needs a default in that enum",
                    arena_printf(c->program->arena, "enum `%s` of %s lacks %s and has no default",
                                 reader->enum_name, quoted_path(c), missing.data));
-        diag_help(diag, "keep all symbols, or give the enum itself a \"default\": \"%s\"",
-                  reader->symbols[0]);
+        if (c->reader_is_newer)
+            diag_help(diag, "keep all symbols in %s, or give the enum itself a \"default\": \"%s\"",
+                      newer_path(c), reader->symbols[0]);
+        else
+            help_older(c, diag, "add no symbol",
+                       "give the enum a \"default\" there, and the version after it may have them");
     }
     text_free(&missing);
 }
@@ -193,11 +223,14 @@ static void compare_fixed(struct comparison *c, const struct sides *sides,
 {
     check_names(c, sides, reader->full_name, reader->aliases, reader->alias_count,
                 writer->full_name);
-    if (reader->fixed_bytes != writer->fixed_bytes)
+    if (reader->fixed_bytes == writer->fixed_bytes)
+        return;
+    struct diag *diag =
         report(c, PC5024, sides, "a fixed type is read only by one of the same size",
                arena_printf(c->program->arena, "%s is a fixed of %u bytes in %s and of %u in %s",
                             quoted_path(c), writer->fixed_bytes, c->writer_name,
                             reader->fixed_bytes, c->reader_name));
+    help_same_type(c, diag);
 }
 
 static void compare_decimals(struct comparison *c, const struct sides *sides,
@@ -205,10 +238,12 @@ static void compare_decimals(struct comparison *c, const struct sides *sides,
 {
     if (reader->precision == writer->precision && reader->scale == writer->scale)
         return;
-    report(c, PC5025, sides, "a decimal is read only by one of the same precision and scale",
-           arena_printf(c->program->arena, "%s is decimal(%u,%u) in %s and decimal(%u,%u) in %s",
-                        quoted_path(c), writer->precision, writer->scale, c->writer_name,
-                        reader->precision, reader->scale, c->reader_name));
+    struct diag *diag = report(
+        c, PC5025, sides, "a decimal is read only by one of the same precision and scale",
+        arena_printf(c->program->arena, "%s is decimal(%u,%u) in %s and decimal(%u,%u) in %s",
+                     quoted_path(c), writer->precision, writer->scale, c->writer_name,
+                     reader->precision, reader->scale, c->reader_name));
+    help_same_type(c, diag);
 }
 
 static void compare_fields(struct comparison *c, const struct record_type *reader,
@@ -224,7 +259,11 @@ static void check_null(struct comparison *c, const struct sides *sides, bool rea
         report(c, PC5022, sides, "a value that may be null is read only into an optional one",
                arena_printf(c->program->arena, "%s may be null in %s, but not in %s",
                             quoted_path(c), c->writer_name, c->reader_name));
-    diag_help(diag, "the reader's type must be a union with \"null\"");
+    if (c->reader_is_newer)
+        diag_help(diag, "keep \"null\" in its type in %s", newer_path(c));
+    else
+        diag_help(diag, "keep \"null\" out of its type in %s, and add an optional field beside it",
+                  newer_path(c));
 }
 
 static void compare_elements(struct comparison *c, const struct sides *sides,
@@ -251,13 +290,15 @@ static void compare_types(struct comparison *c, const struct sides *sides,
             "string as bytes and bytes as string; any other type only as itself",
             arena_printf(c->program->arena, "%s is %s in %s, which is not read as %s",
                          quoted_path(c), from, c->writer_name, into));
-        diag_help(diag, "keep the type, or add a new field with a default");
+        help_same_type(c, diag);
     } else if (!both_plain &&
                (reader->kind != writer->kind || reader->is_json != writer->is_json)) {
-        report(c, PC5026, sides,
-               "a value keeps its logical type: its bytes could be read, but "
-               "they would mean something else",
-               arena_printf(c->program->arena, "%s changed its logical type", quoted_path(c)));
+        struct diag *diag =
+            report(c, PC5026, sides,
+                   "a value keeps its logical type: its bytes could be read, but "
+                   "they would mean something else",
+                   arena_printf(c->program->arena, "%s changed its logical type", quoted_path(c)));
+        help_same_type(c, diag);
     } else if (reader->kind == TYPE_ENUM) {
         compare_enums(c, sides, reader, writer);
     } else if (reader->kind == TYPE_RECORD) {
@@ -283,10 +324,14 @@ static void missing_field(struct comparison *c, const struct field *field,
         c, PC5020, &sides, "a field that the writer does not have needs a default in the reader",
         arena_printf(c->program->arena, "%s, of type %s, is not in %s and has no default in %s",
                      quoted_path(c), field->written_type, c->writer_name, c->reader_name));
-    diag_help(diag,
-              field->nullable && field->null_first ? "add \"default\": null to `%s` in %s"
-                                                   : "add a \"default\" to `%s` in %s",
-              field->name, c->reader->source->path);
+    if (c->reader_is_newer)
+        diag_help(diag,
+                  field->nullable && field->null_first ? "add \"default\": null to `%s` in %s"
+                                                       : "add a \"default\" to `%s` in %s",
+                  field->name, newer_path(c));
+    else
+        help_older(c, diag, arena_printf(c->program->arena, "keep `%s`", field->name),
+                   "give it a \"default\" there, and the version after it may drop it");
 }
 
 /* Two of the reader's fields would take the same field of the writer. */
@@ -298,7 +343,10 @@ static void claimed_twice(struct comparison *c, const struct field *first,
         report(c, PC5028, &sides, "a field of the writer is read into one field",
                arena_printf(c->program->arena, "both `%s` and `%s` stand for its field `%s`",
                             first->name, second->name, claimed->name));
-    diag_help(diag, "take the alias away from one of them");
+    if (c->reader_is_newer)
+        diag_help(diag, "take the alias away from one of them in %s", newer_path(c));
+    else
+        diag_help(diag, "keep a field for each of them in %s", newer_path(c));
 }
 
 static void compare_fields(struct comparison *c, const struct record_type *reader,

@@ -530,9 +530,9 @@ static int compare_places(const struct program *program, const struct diag *a, c
     const struct source *x = a->at.source, *y = b->at.source;
     if (x != y) {
         if (x == NULL || y == NULL)
-            return x == NULL ? 1 : -1; /* those without a place come last */
-        if (x == program->source || y == program->source)
-            return x == program->source ? -1 : 1;
+            return x == NULL ? 1 : -1;                    /* those without a place come last */
+        if (x == program->source || y == program->source) /* what it stands on comes first */
+            return x == program->source ? 1 : -1;
         int order = strcmp(x->path, y->path);
         if (order != 0)
             return order;

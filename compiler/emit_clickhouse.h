@@ -49,6 +49,11 @@ void clickhouse_type(struct text *out, const struct type *type, bool nullable);
 const char *transform_name(const struct transform *transform); /* of its column */
 void clickhouse_transform(struct text *out, const struct transform *transform,
                           const struct record_type *row);
+/* As the key of a roll-up: exact for the years 0001 to 9999, where the engine's own functions clamp
+ * or wrap. The number makes an alias in it the only one. */
+void clickhouse_rollup_key(struct text *out, const struct transform *transform,
+                           const struct record_type *row, size_t number);
+/* Of a roll-up's key. */
 void clickhouse_transform_type(struct text *out, const struct transform *transform,
                                const struct record_type *row);
 /* emit_clickhouse_rollup.c */

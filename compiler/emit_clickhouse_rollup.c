@@ -45,6 +45,39 @@ static struct rollup_function rollup_function(enum aggregate_kind kind)
     return (struct rollup_function){"quantileTDigest", false};
 }
 
+/* Sums and means add up in a type that they cannot leave. */
+static void add_argument_type(struct text *out, const struct aggregate *aggregate)
+{
+    const struct type *type = aggregate->arg->type;
+    bool adds = aggregate->kind == AGG_SUM || aggregate->kind == AGG_AVG;
+    bool whole = type_is_integer(type) || type->kind == TYPE_DURATION;
+    bool nullable = aggregate->arg->nullable;
+    if (adds && (whole || type->kind == TYPE_DECIMAL)) {
+        text_puts(out, nullable ? "Nullable(" : "");
+        if (whole && aggregate->kind == AGG_SUM)
+            text_puts(out, "Int128");
+        else
+            text_printf(out, "Decimal(76, %u)", whole ? 0 : type->scale);
+        text_puts(out, nullable ? ")" : "");
+    } else {
+        clickhouse_type(out, aggregate->kind == AGG_SUM ? aggregate->type : type, nullable);
+    }
+}
+
+/* Its argument, named `column`, as of that type. */
+static void add_argument(struct text *out, const struct aggregate *aggregate, const char *column)
+{
+    const struct type *type = aggregate->arg->type;
+    bool adds = aggregate->kind == AGG_SUM || aggregate->kind == AGG_AVG;
+    bool whole = type_is_integer(type) || type->kind == TYPE_DURATION;
+    if (adds && whole && aggregate->kind == AGG_SUM)
+        text_printf(out, "toInt128(%s)", column);
+    else if (adds && (whole || type->kind == TYPE_DECIMAL))
+        text_printf(out, "toDecimal256(%s, %u)", column, whole ? 0 : type->scale);
+    else
+        text_puts(out, column);
+}
+
 static void add_rollup_type(struct text *out, const struct aggregate *aggregate)
 {
     struct rollup_function function = rollup_function(aggregate->kind);
@@ -55,10 +88,8 @@ static void add_rollup_type(struct text *out, const struct aggregate *aggregate)
     text_puts(out, ", ");
     if (count)
         text_puts(out, "Int64");
-    else if (aggregate->kind == AGG_SUM)
-        clickhouse_type(out, aggregate->type, aggregate->arg->nullable);
     else
-        clickhouse_type(out, aggregate->arg->type, aggregate->arg->nullable);
+        add_argument_type(out, aggregate);
     if (aggregate->by != NULL) {
         text_puts(out, ", ");
         clickhouse_type(out, aggregate->by->type, aggregate->by->nullable);
@@ -66,28 +97,26 @@ static void add_rollup_type(struct text *out, const struct aggregate *aggregate)
     text_puts(out, ")");
 }
 
-static void add_rollup_value(struct text *out, const struct aggregate *aggregate,
-                             const struct record_type *row)
+/* `number`: of its columns in the inner query. */
+static void add_rollup_value(struct text *out, const struct aggregate *aggregate, size_t number)
 {
     struct rollup_function function = rollup_function(aggregate->kind);
-    struct text column = {0}, by = {0};
-    clickhouse_identifier(&column, column_of(aggregate->arg, row));
-    clickhouse_identifier(&by, column_of(aggregate->by, row));
+    char column[40], by[40];
+    snprintf(column, sizeof column, "_pipe_value_%zu", number);
+    snprintf(by, sizeof by, "_pipe_by_%zu", number);
     if (aggregate->kind == AGG_COUNT)
-        text_printf(out, "toInt64(count(%s))", aggregate->arg != NULL ? column.data : "");
+        text_printf(out, "toInt64(count(%s))", aggregate->arg != NULL ? column : "");
     else if (aggregate->kind == AGG_COUNT_IF)
-        text_printf(out, "toInt64(countIf(%s))", column.data);
+        text_printf(out, "toInt64(countIf(%s))", column);
     else if (function.simple)
-        text_printf(out, "%s(%s)", function.name, column.data);
+        text_printf(out, "%s(%s)", function.name, column);
     else if (aggregate->kind == AGG_APPROX_QUANTILE)
-        text_printf(out, "quantileTDigestState(%.17g)(%s)", aggregate->quantile, column.data);
+        text_printf(out, "quantileTDigestState(%.17g)(%s)", aggregate->quantile, column);
     else
-        text_printf(out, "%sState(%s%s%s)", function.name, column.data,
-                    aggregate->by != NULL ? ", " : "", aggregate->by != NULL ? by.data : "");
+        text_printf(out, "%sState(%s%s%s)", function.name, column,
+                    aggregate->by != NULL ? ", " : "", aggregate->by != NULL ? by : "");
     text_puts(out, " AS ");
     clickhouse_identifier(out, aggregate->name);
-    text_free(&column);
-    text_free(&by);
 }
 
 static void add_keys(struct text *out, const struct rollup *rollup)
@@ -116,30 +145,60 @@ static void add_columns(struct program *program, clickhouse_columns *columns,
     }
 }
 
-static const char *select_text(struct program *program, const struct sink *sink,
-                               const struct rollup *rollup, const char *keys)
+static void add_outer(struct text *out, const struct rollup *rollup)
 {
-    const struct record_type *row = sink->from->row;
-    struct text out = {0};
-    text_puts(&out, "SELECT\n");
+    text_puts(out, "SELECT\n");
     for (size_t i = 0; i < rollup->transforms->count; i++) {
-        const struct transform *transform = &rollup->transforms->items[i];
-        text_puts(&out, "    ");
-        clickhouse_transform(&out, transform, row);
-        if (transform->function.text != NULL) {
-            text_puts(&out, " AS ");
-            clickhouse_identifier(&out, transform_name(transform));
-        }
-        text_puts(&out, ",\n");
+        text_printf(out, "    _pipe_key_%zu AS ", i);
+        clickhouse_identifier(out, transform_name(&rollup->transforms->items[i]));
+        text_puts(out, ",\n");
     }
     for (size_t i = 0; i < rollup->aggregate_count; i++) {
-        text_puts(&out, "    ");
-        add_rollup_value(&out, &rollup->aggregates[i], row);
-        text_puts(&out, i + 1 < rollup->aggregate_count ? ",\n" : "\n");
+        text_puts(out, "    ");
+        add_rollup_value(out, &rollup->aggregates[i], i);
+        text_puts(out, i + 1 < rollup->aggregate_count ? ",\n" : "\n");
     }
-    text_puts(&out, "FROM ");
+}
+
+static void add_inner(struct text *out, const struct rollup *rollup, const struct record_type *row)
+{
+    for (size_t i = 0; i < rollup->transforms->count; i++) {
+        text_puts(out, i > 0 ? ",\n        " : "    SELECT\n        ");
+        clickhouse_rollup_key(out, &rollup->transforms->items[i], row, i);
+        text_printf(out, " AS _pipe_key_%zu", i);
+    }
+    for (size_t i = 0; i < rollup->aggregate_count; i++) {
+        const struct aggregate *aggregate = &rollup->aggregates[i];
+        struct text column = {0};
+        if (aggregate->arg != NULL) {
+            clickhouse_identifier(&column, column_of(aggregate->arg, row));
+            text_puts(out, ",\n        ");
+            add_argument(out, aggregate, column.data);
+            text_printf(out, " AS _pipe_value_%zu", i);
+            text_free(&column);
+        }
+        if (aggregate->by != NULL) {
+            text_puts(out, ",\n        ");
+            clickhouse_identifier(out, column_of(aggregate->by, row));
+            text_printf(out, " AS _pipe_by_%zu", i);
+        }
+    }
+}
+
+/* In two queries: a key or an aggregate may have the name of a column, and names in one query stand
+ * for whichever of the two the server prefers. */
+static const char *select_text(struct program *program, const struct sink *sink,
+                               const struct rollup *rollup)
+{
+    struct text out = {0};
+    add_outer(&out, rollup);
+    text_puts(&out, "FROM\n(\n");
+    add_inner(&out, rollup, sink->from->row);
+    text_puts(&out, "\n    FROM ");
     clickhouse_table_name(&out, sink->target);
-    text_printf(&out, "\nGROUP BY %s", keys);
+    text_puts(&out, "\n)\nGROUP BY ");
+    for (size_t i = 0; i < rollup->transforms->count; i++)
+        text_printf(&out, "%s_pipe_key_%zu", i > 0 ? ", " : "", i);
     return text_keep(program, &out);
 }
 
@@ -151,7 +210,7 @@ struct clickhouse_rollup clickhouse_rollup_of(struct program *program, const str
     made.view = arena_printf(program->arena, "%s_view", rollup->table);
     add_keys(&keys, rollup);
     made.order_by = text_keep(program, &keys);
-    made.select = select_text(program, sink, rollup, made.order_by);
+    made.select = select_text(program, sink, rollup);
     add_columns(program, &made.columns, rollup, sink->from->row);
     return made;
 }

@@ -4,10 +4,27 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
+
+/* Words that ClickHouse reads as something else than a column in a place where we write one: as a
+ * value (`true`), an operator, or what begins another clause. runtime/clickhouse_sql.c has them
+ * too. */
+static bool is_taken(const char *name)
+{
+    static const char *const words[] = {
+        "all",      "and",        "between", "case",    "cast", "check", "constraint", "cube",
+        "distinct", "exists",     "false",   "foreign", "from", "in",    "index",      "inf",
+        "infinity", "interval",   "is",      "like",    "nan",  "not",   "null",       "or",
+        "primary",  "projection", "rollup",  "select",  "top",  "true",  "where",      "with"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(name, words[i]) == 0)
+            return true;
+    return false;
+}
 
 void clickhouse_identifier(struct text *out, const char *name)
 {
-    bool plain = isalpha((unsigned char)name[0]) || name[0] == '_';
+    bool plain = (isalpha((unsigned char)name[0]) || name[0] == '_') && !is_taken(name);
     for (const char *c = name; *c != '\0'; c++)
         plain = plain && (isalnum((unsigned char)*c) || *c == '_');
     if (plain) {
@@ -130,6 +147,71 @@ void clickhouse_transform(struct text *out, const struct transform *transform,
     text_free(&column);
 }
 
+/* The days since 1970-01-01 of an instant or a date. */
+static void add_days(struct text *out, const char *column, const struct type *type)
+{
+    if (type->kind == TYPE_DATE) {
+        text_printf(out, "toInt32(%s)", column);
+        return;
+    }
+    bool ms = type->kind == TYPE_TIMESTAMP_MS;
+    const char *ticks = ms ? "toUnixTimestamp64Milli" : "toUnixTimestamp64Micro";
+    const char *day = ms ? "86400000" : "86400000000";
+    text_printf(out, "intDiv(%s(%s) - positiveModulo(%s(%s), %s), %s)", ticks, column, ticks,
+                column, day, day);
+}
+
+static void add_start_of(struct text *out, const char *column, const struct type *type,
+                         int64_t seconds)
+{
+    bool ms = type->kind == TYPE_TIMESTAMP_MS;
+    const char *ticks = ms ? "toUnixTimestamp64Milli" : "toUnixTimestamp64Micro";
+    int64_t second = ms ? 1000 : 1000000;
+    text_printf(out,
+                "addSeconds(toDateTime64(0, 0, 'UTC'), intDiv(%s(%s) - positiveModulo(%s(%s), "
+                "%" PRId64 "), %" PRId64 "))",
+                ticks, column, ticks, column, seconds * second, second);
+}
+
+/* ClickHouse knows the calendar of 1900 to 2299, which is that of any 400 years: 146097 days. (Not
+ * by toDayOfYear: it is one too few on the last day of 2299.) */
+static void add_first_day(struct text *out, const char *column, const struct type *type,
+                          bool is_month, size_t number)
+{
+    text_puts(out, "addDays(toDate32('1970-01-01'), (");
+    add_days(out, column, type);
+    text_printf(out, " AS _pipe_days_%zu) + ", number);
+    text_puts(out, is_month ? "1 - toDayOfMonth(" : "toInt32(makeDate32(toYear(");
+    text_printf(out,
+                "addDays(toDate32('1970-01-01'), (positiveModulo(_pipe_days_%zu + 25567, 146097) - "
+                "25567 AS _pipe_cycle_%zu)))",
+                number, number);
+    if (!is_month)
+        text_printf(out, ", 1, 1)) - _pipe_cycle_%zu", number);
+    text_puts(out, ")");
+}
+
+void clickhouse_rollup_key(struct text *out, const struct transform *transform,
+                           const struct record_type *row, size_t number)
+{
+    const char *function = transform->function.text != NULL ? transform->function.text : "";
+    const struct field *field = field_of(row, transform->column.text);
+    struct text column = {0};
+    clickhouse_identifier(&column, transform->column.text);
+    if (strcmp(function, "minute") == 0 || strcmp(function, "hour") == 0) {
+        add_start_of(out, column.data, field->type, function[0] == 'm' ? 60 : 3600);
+    } else if (strcmp(function, "day") == 0) {
+        text_puts(out, "addDays(toDate32('1970-01-01'), ");
+        add_days(out, column.data, field->type);
+        text_puts(out, ")");
+    } else if (strcmp(function, "month") == 0 || strcmp(function, "year") == 0) {
+        add_first_day(out, column.data, field->type, function[0] == 'm', number);
+    } else {
+        clickhouse_transform(out, transform, row);
+    }
+    text_free(&column);
+}
+
 void clickhouse_transform_type(struct text *out, const struct transform *transform,
                                const struct record_type *row)
 {
@@ -143,10 +225,9 @@ void clickhouse_transform_type(struct text *out, const struct transform *transfo
     }
     if (strcmp(function, "bucket") == 0)
         type = "UInt64";
-    else if (strcmp(function, "day") == 0)
-        type = "Date32";
     else
-        type = strcmp(function, "month") == 0 || strcmp(function, "year") == 0 ? "Date"
-                                                                               : "DateTime('UTC')";
+        type = strcmp(function, "minute") == 0 || strcmp(function, "hour") == 0
+                   ? "DateTime64(0, 'UTC')"
+                   : "Date32";
     text_printf(out, nullable ? "Nullable(%s)" : "%s", type);
 }

@@ -75,14 +75,35 @@ static const char *text_literal(struct program *program, const char *text)
     return arena_printf(program->arena, "%s'", out);
 }
 
+/* Whether the name was reported already with the same proposal; then its message has this place. */
+static bool joins_message(struct program *program, struct name name, const char *meant)
+{
+    for (size_t i = 0; i < program->unknown_columns.count; i++) {
+        const struct unknown_column *known = &program->unknown_columns.items[i];
+        bool same_proposal = meant == NULL || known->meant == NULL
+                                 ? meant == known->meant
+                                 : strcmp(meant, known->meant) == 0;
+        if (strcmp(name.text, known->name) != 0 || !same_proposal)
+            continue;
+        diag_also(known->diag, name.span, "read here too");
+        program->unknown_uses++;
+        return true;
+    }
+    return false;
+}
+
 static void report_column(struct program *program, struct name name, const struct record_type *row,
                           const char *row_of, bool may_be_text)
 {
+    const char *meant = nearest_field(program, row, name.text);
+    if (!may_be_text && joins_message(program, name, meant))
+        return;
     struct diag *diag =
         diag_error(program, PC2006, name.span, "`%s` has no column `%s`", row_of, name.text);
     if (!diag_is_shown(diag))
         return;
-    const char *meant = nearest_field(program, row, name.text);
+    vec_push(program->arena, &program->unknown_columns,
+             ((struct unknown_column){name.text, meant, diag}));
     if (meant) {
         diag_help(diag, "did you mean `%s`?", meant);
         return;
@@ -400,6 +421,8 @@ static void report_mismatch(struct scope *scope, const struct expr *at, const st
                                    type_name(program, a->type), type_name(program, b->type));
     diag_also(diag, a->span, "%s", type_name(program, a->type));
     diag_also(diag, b->span, "%s", type_name(program, b->type));
+    if (help_number(scope, diag, op, a, b))
+        return;
     if (type_is_integer(a->type) && type_is_float(b->type))
         help_either_conversion(scope, diag, a, b);
     else

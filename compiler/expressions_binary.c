@@ -47,7 +47,8 @@ static void help_pair(struct scope *scope, struct diag *diag, const struct expr 
         change = a, keep = b;
     if (numbers)
         diag_note(diag, "a number becomes a float only by a cast");
-    if (!help_date_arithmetic(scope, diag, expr, op_text(expr->op)))
+    if (!help_date_arithmetic(scope, diag, expr, op_text(expr->op)) &&
+        !help_number(scope, diag, op_text(expr->op), a, b))
         help_either_conversion(scope, diag, change, keep);
 }
 

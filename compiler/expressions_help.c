@@ -54,6 +54,22 @@ bool help_conversion(struct scope *scope, struct diag *diag, const struct expr *
     return true;
 }
 
+bool help_number(struct scope *scope, struct diag *diag, const char *op, const struct expr *a,
+                 const struct expr *b)
+{
+    const struct expr *number = a->is_literal ? a : b, *text = a->is_literal ? b : a;
+    /* Text has another order than the numbers that it shows. */
+    bool is_order =
+        strcmp(op, "between") == 0 || (strcmp(op, "<>") != 0 && (*op == '<' || *op == '>'));
+    if (!is_order || !number->is_literal || !is_number(number) || text->type->kind != TYPE_STRING ||
+        text->is_literal)
+        return false;
+    const char *of = span_text(scope->program, text->span);
+    diag_help(diag, "`%s` is text: write `cast(%s as %s)`", of, of,
+              number->kind == EXPR_INTEGER ? "int64" : "float64");
+    return true;
+}
+
 void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
                             const struct expr *keep)
 {

@@ -313,6 +313,7 @@ static const char *sink_guarantee(const struct sink *sink)
     case SINK_FILE:
         return "exactly once: cut back to the length in the last commit";
     case SINK_CLICKHOUSE:
+        return "exactly once: from a topic to the server, or embedded to Native files";
     case SINK_ICEBERG:
         return "exactly once: JSON lines in the run directory, cut back to the last commit";
     case SINK_STDOUT:

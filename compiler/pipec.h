@@ -487,6 +487,13 @@ struct traffic {
     const struct statement *statement;
 }; /* clauses checked, read from the statement */
 
+/* A name that some row lacks. What else reads it has the same cause: it joins the message. */
+struct unknown_column {
+    const char *name;
+    const char *meant; /* the column that is proposed, or NULL */
+    struct diag *diag;
+};
+
 struct program {
     struct arena *arena;
     const char *root; /* paths in the program are relative to it; "." by default */
@@ -505,6 +512,8 @@ struct program {
     VEC(struct traffic *) traffics;
     VEC(const struct statement *) tests;
     const struct statement *evolve;
+    VEC(struct unknown_column) unknown_columns; /* reported */
+    unsigned unknown_uses;                      /* that joined one of their messages */
     /* plan: */
     struct plan *plan;
 };

@@ -50,8 +50,25 @@ void entity_add(struct resolver *resolver, struct entity entity)
     *name_slot(resolver, entity.name) = (uint32_t)resolver->names.count;
 }
 
+/* The names of streams and sinks become those of directories, and stand in lines of text. (That of
+ * the pipeline is judged more strictly.) */
+static void check_entity_name(struct program *program, const struct entity *entity)
+{
+    bool dots = strcmp(entity->name, ".") == 0 || strcmp(entity->name, "..") == 0;
+    bool good = !dots && strchr(entity->name, '/') == NULL;
+    for (const char *c = entity->name; *c != '\0'; c++)
+        good = good && (unsigned char)*c >= ' ' && *c != '\x7f';
+    if (good || entity->kind == ENTITY_PIPELINE)
+        return;
+    struct diag *diag = diag_error(program, PC2038, entity->span, "%s can't name %s",
+                                   span_text(program, entity->span), entity_words(entity->kind));
+    diag_note(diag, "the name becomes that of a directory");
+    diag_help(diag, "use no `/` and no control characters, and not `.` or `..` alone");
+}
+
 static void declare(struct resolver *resolver, struct entity entity)
 {
+    check_entity_name(resolver->program, &entity);
     const struct entity *other = entity_find(resolver, entity.name);
     if (other) {
         struct diag *diag =

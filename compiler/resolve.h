@@ -116,13 +116,16 @@ bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *tex
 /* The source text of a span on one line, at most 60 bytes of it. */
 const char *span_text(struct program *program, struct span span);
 int field_index(const struct record_type *row, const char *name); /* -1: none */
-/* Reports an unknown column with the nearest one. */
+/* Reports an unknown column with the nearest one; a name that was reported gets one place more. */
 void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
                            const char *row_of);
 
 /* expressions_help.c: proposals that compile. False: there is none. */
 bool help_conversion(struct scope *scope, struct diag *diag, const struct expr *expr,
                      const struct type *type);
+/* A literal number met a text column, and `op` is about their order. */
+bool help_number(struct scope *scope, struct diag *diag, const char *op, const struct expr *a,
+                 const struct expr *b);
 /* `change` to the type of `keep`, or else the other way round. */
 void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
                             const struct expr *keep);

@@ -35,8 +35,8 @@ void resolve_contract(struct resolver *resolver, struct contract *contract,
         if (schema && reader)
             contract->versions[contract->version_count++] = schema;
     }
-    if (complete && older > 0)
-        contract_check(program, contract, accepts->word);
+    if (complete && older > 0 && !contract_check(program, contract, accepts->word))
+        contract->version_count = 0; /* what reads it would stumble over the same fault */
 }
 
 /* --- clauses that only some sources have --- */

@@ -446,14 +446,17 @@ static void report_no_rejects(struct builder *builder)
     diag_help(diag, "write `rejects to rejected` in this stream, and a sink for `rejected`");
 }
 
-static void check_rejects(struct builder *builder)
+/* What a warning says of a stream with errors may only follow from them. */
+static void check_rejects(struct builder *builder, bool is_sound)
 {
     struct stream *stream = builder->stream;
     const struct clause *clause = clause_find(stream->statement, CLAUSE_REJECTS);
     bool needed = builder->can_refuse || stream->info->fallible;
     if (!clause && needed)
         report_no_rejects(builder);
-    if (clause && !needed && !builder->sum_overflows && stream->row) {
+    if (!is_sound || !stream->row)
+        return;
+    if (clause && !needed && !builder->sum_overflows) {
         struct diag *diag = diag_lint(builder->program, W2004, clause->span,
                                       "nothing in `%s` can be refused", stream->name.text);
         diag_help(diag, "remove `rejects to`");
@@ -469,6 +472,7 @@ void resolve_stream(struct resolver *resolver, struct stream *stream)
 {
     struct program *program = resolver->program;
     struct builder builder = {.resolver = resolver, .program = program, .stream = stream};
+    unsigned errors = diag_error_count(program), uses = program->unknown_uses;
     check_once(program, stream->statement);
     check_order(program, stream->statement);
     begin(&builder);
@@ -486,6 +490,7 @@ void resolve_stream(struct resolver *resolver, struct stream *stream)
     stream->partition_columns = builder.partition_columns;
     stream->partition_count = builder.partition_count;
     stream->kafka_columns = builder.scope.uses_kafka;
+    bool is_sound = errors == diag_error_count(program) && uses == program->unknown_uses;
     if (allowed)
-        check_rejects(&builder);
+        check_rejects(&builder, is_sound);
 }

@@ -283,6 +283,36 @@ static void default_order(struct program *program, struct sink *sink)
     sink->order_columns[sink->order_count++] = (uint32_t)start;
 }
 
+/* No control characters, which would break lists of columns; and no hidden column of the server. */
+static bool server_takes(const char *name)
+{
+    static const char *const hidden[] = {
+        "_block_number", "_block_offset",      "_data_version",
+        "_database",     "_disk_name",         "_distance",
+        "_part",         "_part_data_version", "_part_granule_offset",
+        "_part_index",   "_part_offset",       "_part_starting_offset",
+        "_part_uuid",    "_partition_id",      "_partition_value",
+        "_row_exists",   "_sample_factor",     "_shard_num",
+        "_table"};
+    for (const char *c = name; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            return false;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (strcmp(hidden[i], name) == 0)
+            return false;
+    return true;
+}
+
+/* Quoted; a control character as `?`. */
+static const char *shown_name(struct program *program, const char *name)
+{
+    char *shown = arena_strndup(program->arena, name, strlen(name));
+    for (char *c = shown; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            *c = '?';
+    return arena_printf(program->arena, "`%s`", shown);
+}
+
 static void check_column_names(struct program *program, const struct sink *sink)
 {
     const struct record_type *row = sink->from->row;
@@ -292,6 +322,12 @@ static void check_column_names(struct program *program, const struct sink *sink)
                 diag_error(program, PC5217, sink->span, "the table would have a column `%s`",
                            row->fields[i].name);
             diag_note(diag, "names that begin with _pipe_ are the connector's own");
+            diag_help(diag, "give it another name with `select`");
+        } else if (sink->kind == SINK_CLICKHOUSE && !server_takes(row->fields[i].name)) {
+            struct diag *diag =
+                diag_error(program, PC5217, sink->span, "the table can't have a column %s",
+                           shown_name(program, row->fields[i].name));
+            diag_note(diag, "ClickHouse has hidden columns of such names, and names are one line");
             diag_help(diag, "give it another name with `select`");
         }
 }

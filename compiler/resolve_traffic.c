@@ -196,7 +196,8 @@ static bool same_path(const name_list *a, const name_list *b)
     return true;
 }
 
-static void check_field(struct program *program, const struct statement *statement, size_t at,
+/* False: there is no such field, which was reported. */
+static bool check_field(struct program *program, const struct statement *statement, size_t at,
                         const struct stream *source)
 {
     const struct clause *clause = &statement->clauses.items[at];
@@ -204,7 +205,7 @@ static void check_field(struct program *program, const struct statement *stateme
     const struct field *field =
         field_named(program, def->payload, &clause->path, source->name.text);
     if (!field)
-        return;
+        return false;
     const struct clause *steps = clause_find(statement, CLAUSE_STEPS);
     for (size_t i = 0; i < at; i++) {
         const struct clause *other = &statement->clauses.items[i];
@@ -213,13 +214,13 @@ static void check_field(struct program *program, const struct statement *stateme
         struct diag *diag =
             diag_error(program, PC2007, clause->span, "`%s` is filled twice", field->name);
         diag_also(diag, other->span, "first here");
-        return;
+        return true;
     }
     if (steps && clause->path.count == 1 && steps->name.text == clause->path.items[0].text) {
         struct diag *diag =
             diag_error(program, PC2007, clause->span, "`%s` is filled by `steps`", field->name);
         diag_also(diag, steps->word, "here");
-        return;
+        return true;
     }
     bool is_time = def->event_time && !def->event_time_added && clause->path.count == 1 &&
                    def->event_time_column != UINT32_MAX &&
@@ -229,10 +230,11 @@ static void check_field(struct program *program, const struct statement *stateme
             diag_error(program, PC2007, clause->span,
                        "`%s` is the event time: it gets the time the event is due", field->name);
         diag_help(diag, "remove this line; `fault out of order` and `fault late` vary it");
-        return;
+        return true;
     }
     check_generator(program, clause->generator, field,
                     clause_find(statement, CLAUSE_TRAFFIC_SESSION) != NULL);
+    return true;
 }
 
 /* The field lines for `prefix` or for something inside of it. */
@@ -403,19 +405,23 @@ void resolve_traffic(struct resolver *resolver, const struct statement *statemen
     if (!def || !def->payload)
         return;
     const struct clause *steps = clause_find(statement, CLAUSE_STEPS);
+    bool all_known = true;
     if (steps) {
         name_list path = {0};
         vec_push(program->arena, &path, steps->name);
         const struct field *field = field_named(program, def->payload, &path, source->name.text);
+        all_known = field != NULL;
         if (field)
             check_steps(program, steps, statement, field);
     }
     for (size_t i = 0; i < statement->clauses.count; i++) {
         if (statement->clauses.items[i].kind == CLAUSE_FIELD)
-            check_field(program, statement, i, source);
+            all_known &= check_field(program, statement, i, source);
         if (statement->clauses.items[i].kind == CLAUSE_FAULT)
             check_fault(program, &statement->clauses.items[i], source);
     }
+    if (!all_known)
+        return; /* a name misspelt leaves a field unfilled */
     bool plain = def->event_time && !def->event_time_added && def->event_time_column != UINT32_MAX;
     check_filled(program, statement, def->payload, &(name_list){0},
                  plain ? &def->payload->fields[def->event_time_column] : NULL);

@@ -26,6 +26,7 @@ static const struct clause *find(const struct builder *builder, enum clause_kind
 
 /* --- a window, or the parts of one --- */
 
+/* False: there is none, or parts that make none, after a diagnostic: then its row is unknown. */
 static bool check_parts(struct builder *builder)
 {
     static const enum clause_kind parts[] = {CLAUSE_GROUP, CLAUSE_LATENESS, CLAUSE_LATE,
@@ -38,12 +39,14 @@ static bool check_parts(struct builder *builder)
                                        "an aggregate without a window: its state would grow for "
                                        "ever");
         diag_help(diag, "write `window tumbling 1m` before it");
+        builder->scope.row = NULL;
         return false;
     }
     if (window && !aggregate) {
         struct diag *diag =
             diag_error(program, PC4002, window->word, "a window without an aggregate");
         diag_help(diag, "write `aggregate count() as events` behind it");
+        builder->scope.row = NULL;
         return false;
     }
     for (size_t i = 0; !window && i < sizeof parts / sizeof *parts; i++) {
@@ -54,6 +57,7 @@ static bool check_parts(struct builder *builder)
             diag_error(program, PC4022, part->word, "`%s` belongs to a window, and `%s` has none",
                        clause_word(part->kind), builder->stream->name.text);
         diag_help(diag, "remove it, or write a `window` and an `aggregate` clause");
+        builder->scope.row = NULL;
         return false;
     }
     return window != NULL;
@@ -121,15 +125,16 @@ static void resolve_window_kind(struct builder *builder, struct step *step)
 
 /* --- groups and aggregates --- */
 
-static void resolve_groups(struct builder *builder, struct step *step)
+/* False: a column was reported. */
+static bool resolve_groups(struct builder *builder, struct step *step)
 {
     struct program *program = builder->program;
     const struct clause *clause = find(builder, CLAUSE_GROUP);
     const struct record_type *row = builder->scope.row;
     if (!clause || !row)
-        return;
-    columns_named(program, row, builder->scope.row_of, &clause->names, &step->key_columns,
-                  &step->key_count);
+        return true;
+    bool known = columns_named(program, row, builder->scope.row_of, &clause->names,
+                               &step->key_columns, &step->key_count);
     for (size_t i = 0; i < step->key_count; i++) {
         const struct type *type = row->fields[step->key_columns[i]].type;
         if (type_is_key(type) || type->kind == TYPE_POISON)
@@ -141,6 +146,7 @@ static void resolve_groups(struct builder *builder, struct step *step)
             diag_help(diag, "equal floats are luck: `select cast(round(%s) as int64) as …` first",
                       clause->names.items[i].text);
     }
+    return known;
 }
 
 static void resolve_aggregates(struct builder *builder, struct step *step)
@@ -254,24 +260,49 @@ static void feed_late(struct builder *builder, const struct step *step)
     feed_side(builder->resolver, step->late, builder->stream, good ? row : NULL, at);
 }
 
-static const struct record_type *window_row(struct builder *builder, const struct step *step)
+static bool is_named_before(const name_list *names, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(names->items[i].text, names->items[at].text) == 0)
+            return true;
+    return false;
+}
+
+/* A name that the input lacks was reported: it is a column all the same, of a type unknown. */
+static bool add_groups(struct builder *builder, struct record_type *row)
 {
     struct program *program = builder->program;
     const struct record_type *input = builder->scope.row;
-    const struct type *time = builder->stream->event_time_type;
-    struct span at = step->clause->word;
-    struct record_type *row =
-        row_new(program, builder->stream->name.text, step->key_count + step->aggregate_count + 3);
-    bool good = row_add(program, row, made(program, "window_start", time, false, at)) &&
-                row_add(program, row, made(program, "window_end", time, false, at));
     const struct clause *group = find(builder, CLAUSE_GROUP);
-    for (size_t i = 0; i < step->key_count; i++) {
-        struct field field = input->fields[step->key_columns[i]];
+    bool good = true;
+    for (size_t i = 0; group && i < group->names.count; i++) {
+        const struct name *name = &group->names.items[i];
+        int index = field_index(input, name->text);
+        if (is_named_before(&group->names, i))
+            continue;
+        struct field field = made(program, name->text, type_simple(TYPE_POISON), false, name->span);
+        if (index >= 0)
+            field = input->fields[index];
         if (!field.span.source || strcmp(field.name, "window_start") == 0 ||
             strcmp(field.name, "window_end") == 0)
-            field.span = group->names.items[i].span;
+            field.span = name->span;
         good &= row_add(program, row, field);
     }
+    return good;
+}
+
+static const struct record_type *window_row(struct builder *builder, const struct step *step)
+{
+    struct program *program = builder->program;
+    const struct type *time = builder->stream->event_time_type;
+    const struct clause *group = find(builder, CLAUSE_GROUP);
+    size_t group_count = group ? group->names.count : 0;
+    struct span at = step->clause->word;
+    struct record_type *row =
+        row_new(program, builder->stream->name.text, group_count + step->aggregate_count + 3);
+    bool good = row_add(program, row, made(program, "window_start", time, false, at)) &&
+                row_add(program, row, made(program, "window_end", time, false, at));
+    good &= add_groups(builder, row);
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
         good &= row_add(
@@ -332,12 +363,12 @@ void build_window(struct builder *builder)
     const struct clause *clause = find(builder, CLAUSE_WINDOW);
     struct step *step = step_add(builder, STEP_WINDOW, clause);
     resolve_window_kind(builder, step);
-    resolve_groups(builder, step);
+    bool groups_known = resolve_groups(builder, step);
     resolve_aggregates(builder, step);
     resolve_emission(builder, step);
     check_late_clauses(builder, step);
     step->exchange = needs_exchange(step);
-    if (step->max_ms > 0 && step->exchange && builder->scope.row) {
+    if (step->max_ms > 0 && step->exchange && builder->scope.row && groups_known) {
         struct diag *diag = diag_error(builder->program, PC4010, clause->span,
                                        "`max` is not possible behind an exchange");
         diag_note(diag, "the input is not partitioned by what is grouped by, so which sessions "

@@ -92,7 +92,9 @@ static struct source *refuse(struct program *program, struct span where, const c
     if (help != NULL)
         diag_help(diag, "%s", help);
     else if (path[0] != '/' && strcmp(program->root, ".") != 0)
-        diag_note(diag, "paths are relative to `--root %s`", program->root);
+        diag_help(diag, "paths are relative to `--root %s`", program->root);
+    else if (path[0] != '/' && path[0] != '\0' && where.source != NULL)
+        diag_help(diag, "paths are relative to the working directory; `--root DIR` names another");
     return NULL;
 }
 

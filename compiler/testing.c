@@ -240,7 +240,7 @@ static int report_all(struct program *program, const struct options *options, te
         struct test_run *run = &runs->items[i];
         size_t rows = 0;
         test_report(program, run, options->json_diagnostics ? stderr : stdout,
-                    options->json_diagnostics);
+                    options->json_diagnostics, options->update);
         failed += run->failed;
         for (size_t e = 0; e < run->expects.count; e++)
             rows += run->expects.items[e].expected.count;

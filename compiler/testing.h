@@ -55,8 +55,8 @@ struct difference {
 };
 void test_difference(struct program *program, const struct test_expect *expect, size_t way,
                      struct difference *out);
-/* Prints what failed and sets run->failed. */
-void test_report(struct program *program, struct test_run *run, FILE *to, bool json);
+/* Prints what failed and sets run->failed. `updates`: not what test_update() writes. */
+void test_report(struct program *program, struct test_run *run, FILE *to, bool json, bool updates);
 
 /* A cell as a constant of the language: false if none can be written (a line end in a text, …).
  * `style` (may be NULL) tells whether an instant is written as a duration. */

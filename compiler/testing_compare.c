@@ -84,14 +84,17 @@ struct report {
     const char *head;
     FILE *to;
     bool json;
+    bool is_quiet; /* nothing is printed */
 };
 
 static void print(const struct report *report, const struct diag *diag)
 {
+    report->run->failed = true;
+    if (report->is_quiet)
+        return;
     diag_print_one(diag, report->to, report->json);
     if (!report->json)
         fputc('\n', report->to);
-    report->run->failed = true;
 }
 
 static const char *cell_text(const struct report *report, const struct test_expect *expect,
@@ -145,7 +148,7 @@ static void report_missing(const struct report *report, const struct test_expect
 }
 
 static void report_unexpected(const struct report *report, const struct test_expect *expect,
-                              size_t way, size_t index)
+                              size_t way, size_t index, size_t times)
 {
     bool writable;
     const struct cells *row = &expect->actual[way].items[index];
@@ -154,19 +157,54 @@ static void report_unexpected(const struct report *report, const struct test_exp
                       "a row of `%s` is not expected", expect->stream->name.text);
     diag_label(diag, expect->expectation->nothing ? "nothing is expected"
                                                   : "not among these rows, or not so often");
-    diag_note(diag, "the row is %s", test_row_text(report->program, expect, row, &writable));
+    const char *text = test_row_text(report->program, expect, row, &writable);
+    if (times > 1)
+        diag_note(diag, "the row is %s (%zu times)", text, times);
+    else
+        diag_note(diag, "the row is %s", text);
     print(report, diag);
+}
+
+static size_t beyond_shown(size_t count)
+{
+    return count > SHOWN_ROWS ? count - SHOWN_ROWS : 0;
 }
 
 static void report_more(const struct report *report, const struct test_expect *expect, size_t count,
                         const char *what)
 {
-    if (count <= SHOWN_ROWS)
+    if (count == 0)
         return;
-    struct diag *diag = diag_detached(report->program, report->head,
-                                      expect->expectation->stream.span, "%zu more rows of `%s` %s",
-                                      count - SHOWN_ROWS, expect->stream->name.text, what);
+    struct diag *diag =
+        diag_detached(report->program, report->head, expect->expectation->stream.span,
+                      "%zu more rows of `%s` %s", count, expect->stream->name.text, what);
     print(report, diag);
+}
+
+/* Rows that are equal are one message. */
+static void report_all_unexpected(const struct report *report, const struct test_expect *expect,
+                                  size_t way, const struct difference *difference)
+{
+    const cells_list *actual = &expect->actual[way];
+    size_t count = difference->unexpected.count, shown = 0, left = 0;
+    bool *said = arena_alloc(report->program->arena, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = difference->unexpected.items[i], times = 0;
+        if (said[i])
+            continue;
+        for (size_t j = i; j < count; j++) {
+            const struct cells *other = &actual->items[difference->unexpected.items[j]];
+            if (equal_cells(expect, &actual->items[row], other) < expect->column_count)
+                continue;
+            said[j] = true;
+            times++;
+        }
+        if (shown++ < SHOWN_ROWS)
+            report_unexpected(report, expect, way, row, times);
+        else
+            left += times;
+    }
+    report_more(report, expect, left, "are not expected");
 }
 
 static void report_expect(const struct report *report, const struct test_expect *expect, size_t way)
@@ -175,16 +213,14 @@ static void report_expect(const struct report *report, const struct test_expect 
     test_difference(report->program, expect, way, &difference);
     for (size_t i = 0; i < difference.pairs.count && i < SHOWN_ROWS; i++)
         report_pair(report, expect, way, difference.pairs.items[i]);
-    report_more(report, expect, difference.pairs.count, "have other values");
+    report_more(report, expect, beyond_shown(difference.pairs.count), "have other values");
     for (size_t i = 0; i < difference.missing.count && i < SHOWN_ROWS; i++)
         report_missing(report, expect, way, difference.missing.items[i]);
-    report_more(report, expect, difference.missing.count, "are missing");
-    for (size_t i = 0; i < difference.unexpected.count && i < SHOWN_ROWS; i++)
-        report_unexpected(report, expect, way, difference.unexpected.items[i]);
-    report_more(report, expect, difference.unexpected.count, "are not expected");
+    report_more(report, expect, beyond_shown(difference.missing.count), "are missing");
+    report_all_unexpected(report, expect, way, &difference);
 }
 
-void test_report(struct program *program, struct test_run *run, FILE *to, bool json)
+void test_report(struct program *program, struct test_run *run, FILE *to, bool json, bool updates)
 {
     bool differ = false;
     for (size_t way = 1; way < TEST_WAYS; way++)
@@ -192,7 +228,7 @@ void test_report(struct program *program, struct test_run *run, FILE *to, bool j
     for (size_t way = 0; way < TEST_WAYS; way++) {
         if (way > 0 && as_straight(program, run, way))
             continue; /* said already, or fine */
-        struct report report = {program, run, NULL, to, json};
+        struct report report = {program, run, NULL, to, json, false};
         report.head = arena_printf(program->arena, "FAIL '%s'%s%s", run->test->text,
                                    differ ? ", " : "", differ ? way_names[way] : "");
         if (run->errors[way] != NULL) {
@@ -201,6 +237,7 @@ void test_report(struct program *program, struct test_run *run, FILE *to, bool j
             print(&report, diag);
             continue;
         }
+        report.is_quiet = updates && way == 0;
         for (size_t i = 0; i < run->expects.count; i++)
             report_expect(&report, &run->expects.items[i], way);
     }

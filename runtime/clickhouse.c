@@ -16,6 +16,7 @@ struct pipe_clickhouse {
     struct pipe_http *http;
     char *url, *database; /* the url without the database, without a `/` at its end */
     bool is_known;
+    bool was_let_in; /* the server has taken these credentials */
     struct pipe_clickhouse_server server;
     struct pipe_http_request *hello; /* NULL: none under way */
     struct pipe_clickhouse_request *first, *last;
@@ -42,7 +43,7 @@ static bool split_url(char *url, char **database, char *error, size_t error_byte
     char *host = known ? strstr(url, "://") + 3 : url;
     char *slash = strchr(host, '/');
     size_t host_bytes = slash != NULL ? (size_t)(slash - host) : strlen(host);
-    if (memchr(host, '@', host_bytes) != NULL) {
+    if (strchr(url, '@') != NULL) { /* also behind a `/` in a password */
         snprintf(error, error_bytes,
                  "PIPE_CLICKHOUSE_URL must not hold credentials: set PIPE_CLICKHOUSE_USER and "
                  "PIPE_CLICKHOUSE_PASSWORD (or …_PASSWORD_FILE)");
@@ -50,7 +51,7 @@ static bool split_url(char *url, char **database, char *error, size_t error_byte
     }
     bool deep = slash != NULL && strchr(slash + 1, '/') != NULL;
     if (!known || host_bytes == 0 || deep || strpbrk(url, " \t\r\n?#") != NULL ||
-        strlen(url) > 512) {
+        strlen(url) > 512 || !pipe_http_is_url(url)) {
         snprintf(error, error_bytes,
                  "PIPE_CLICKHOUSE_URL must be http://host:port or https://host:port, with "
                  "/database behind it if it is not `default`");
@@ -62,6 +63,17 @@ static bool split_url(char *url, char **database, char *error, size_t error_byte
     return true;
 }
 
+/* They go into lines of a request, the user before a `:`. */
+static bool check_credential(const char *name, const char *value, const char *without, char *error,
+                             size_t error_bytes)
+{
+    if (value == NULL || strpbrk(value, without) == NULL)
+        return true;
+    snprintf(error, error_bytes, "%s must not hold %sline ends", name,
+             strchr(without, ':') != NULL ? "`:` or " : "");
+    return false;
+}
+
 static bool read_environment(char **url, char **user, char **password, char **token, char **ca_file,
                              char *error, size_t error_bytes)
 {
@@ -69,7 +81,10 @@ static bool read_environment(char **url, char **user, char **password, char **to
            pipe_environment("PIPE_CLICKHOUSE_USER", user, error, error_bytes) &&
            pipe_environment("PIPE_CLICKHOUSE_PASSWORD", password, error, error_bytes) &&
            pipe_environment("PIPE_CLICKHOUSE_TOKEN", token, error, error_bytes) &&
-           pipe_environment("PIPE_CLICKHOUSE_CA_FILE", ca_file, error, error_bytes);
+           pipe_environment("PIPE_CLICKHOUSE_CA_FILE", ca_file, error, error_bytes) &&
+           check_credential("PIPE_CLICKHOUSE_USER", *user, ":\r\n", error, error_bytes) &&
+           check_credential("PIPE_CLICKHOUSE_PASSWORD", *password, "\r\n", error, error_bytes) &&
+           check_credential("PIPE_CLICKHOUSE_TOKEN", *token, "\r\n", error, error_bytes);
 }
 
 struct pipe_clickhouse *pipe_clickhouse_open(char *error, size_t error_bytes)
@@ -300,6 +315,20 @@ static void judge_server(struct pipe_clickhouse *client, struct pipe_str answer,
     }
 }
 
+/* Of an answer, as the client knows the server. */
+static void judge(struct pipe_clickhouse *client, const struct pipe_http_answer *answer,
+                  struct pipe_str tail, bool insert, struct pipe_clickhouse_result *result)
+{
+    static const int refused[] = {193 /* WRONG_PASSWORD */, 194 /* REQUIRED_PASSWORD */,
+                                  516 /* AUTHENTICATION_FAILED */};
+    clickhouse_judge(answer, tail, insert, result);
+    client->was_let_in = client->was_let_in || result->outcome == PIPE_CLICKHOUSE_DONE;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (result->code == refused[i] && client->was_let_in)
+            result->outcome = PIPE_CLICKHOUSE_RETRY; /* its users are away, or change */
+    pipe_http_mask(client->http, result->error);
+}
+
 static void look_at_hello(struct pipe_clickhouse *client)
 {
     const struct pipe_http_answer *answer =
@@ -308,7 +337,7 @@ static void look_at_hello(struct pipe_clickhouse *client)
     if (answer == NULL || answer->outcome == PIPE_HTTP_PENDING)
         return;
     client->server.answered_ms = engine_wall_ms();
-    clickhouse_judge(answer, pipe_str_of(NULL, 0), false, &result);
+    judge(client, answer, pipe_str_of(NULL, 0), false, &result);
     if (result.outcome == PIPE_CLICKHOUSE_DONE)
         judge_server(client, pipe_str_of((const char *)answer->body.data, answer->body.size),
                      &result);
@@ -334,7 +363,7 @@ static void look_at_request(struct pipe_clickhouse_request *request)
     struct pipe_str tail = pipe_str_of(
         streamed ? (request->tail.size > 0 ? (const char *)request->tail.data : "") : NULL,
         request->tail.size);
-    clickhouse_judge(answer, tail, request->call.body.data != NULL, result);
+    judge(request->client, answer, tail, request->call.body.data != NULL, result);
     if (request->not_taken && result->code == 0) {
         result->outcome = PIPE_CLICKHOUSE_FATAL;
         snprintf(result->error, sizeof result->error, "the rest of the answer was not wanted");

@@ -55,8 +55,9 @@ enum pipe_clickhouse_outcome {
     PIPE_CLICKHOUSE_PENDING,
     PIPE_CLICKHOUSE_DONE,    /* the server says so, by status, header and body */
     PIPE_CLICKHOUSE_REFUSED, /* surely not acted on (no connection): try again later as it was */
-    PIPE_CLICKHOUSE_RETRY,   /* an error that passes (too many parts, memory, readonly, disk full):
-                                later; some of it may have been acted on */
+    PIPE_CLICKHOUSE_RETRY, /* an error that passes (too many parts, memory, disk full, a proxy whose
+                              server is away, credentials that this client was let in with
+                              before): later; some of it may have been acted on */
     PIPE_CLICKHOUSE_UNKNOWN, /* no verdict (deadline, cut, 5xx without an exception, codes 209, 210,
                                 319): may have been acted on, or may still be running */
     PIPE_CLICKHOUSE_FATAL    /* never the same again: no such table or column, another type, no

@@ -42,7 +42,6 @@ static enum pipe_clickhouse_outcome outcome_of_code(int code)
         107 /* FILE_DOESNT_EXIST */,
         115 /* UNKNOWN_SETTING */,
         159 /* TIMEOUT_EXCEEDED */,
-        164 /* READONLY */,
         173 /* CANNOT_ALLOCATE_MEMORY */,
         201 /* QUOTA_EXCEEDED */,
         202 /* TOO_MANY_SIMULTANEOUS_QUERIES */,
@@ -78,8 +77,8 @@ static enum pipe_clickhouse_outcome outcome_of_status(int status)
 {
     if (status >= 200 && status < 300)
         return PIPE_CLICKHOUSE_DONE;
-    if (status == 408 || status == 429)
-        return PIPE_CLICKHOUSE_RETRY;
+    if (status == 404 || status == 408 || status == 429 || (status >= 300 && status < 400))
+        return PIPE_CLICKHOUSE_RETRY; /* of a proxy whose server is away, or moves */
     return status >= 500 ? PIPE_CLICKHOUSE_UNKNOWN : PIPE_CLICKHOUSE_FATAL;
 }
 
@@ -127,6 +126,13 @@ static int code_in(struct pipe_str exception)
     return code;
 }
 
+/* Of the header; 0: it holds none. */
+static int code_of(const char *header)
+{
+    size_t digits = strspn(header, "0123456789");
+    return digits > 0 && digits < 7 && header[digits] == '\0' ? atoi(header) : 0;
+}
+
 /* What the server says, behind its "Code: N. DB::Exception: ", as one printable line. */
 static void add_message(char *error, size_t error_bytes, struct pipe_str text)
 {
@@ -136,7 +142,8 @@ static void add_message(char *error, size_t error_bytes, struct pipe_str text)
     for (size_t i = skipped; i < text.size && used + 5 < error_bytes;) {
         size_t step = pipe_utf8_step(text.data + i, text.data + text.size);
         bool good = step > 0 && i + step <= text.size && pipe_utf8_check(text.data + i, step);
-        bool control = (unsigned char)text.data[i] < ' ' || text.data[i] == 127;
+        const unsigned char *at = (const unsigned char *)text.data + i;
+        bool control = at[0] < ' ' || at[0] == 127 || (step == 2 && at[0] == 0xC2 && at[1] < 0xA0);
         if (good && !control) {
             memcpy(error + used, text.data + i, step);
             used += step;
@@ -168,13 +175,16 @@ static void judge_answer(const struct pipe_http_answer *answer, struct pipe_str 
     bool good = answer->status >= 200 && answer->status < 300;
     struct pipe_str exception = exception_in(body, answer->wanted[CLICKHOUSE_HEADER_TAG], good);
     result->status = answer->status;
-    result->code = atoi(header);
+    result->code = code_of(header);
     if (exception.size > 0 && result->code == 0)
         result->code = code_in(exception);
     if (result->code != 0 || header[0] != '\0' || exception.size > 0) {
         result->outcome =
             result->code != 0 ? outcome_of_code(result->code) : PIPE_CLICKHOUSE_UNKNOWN;
-        tell(result, "an exception without a code", exception.size > 0 ? exception : body);
+        tell(result,
+             header[0] != '\0' ? "an exception whose code is no number"
+                               : "an exception without a code",
+             exception.size > 0 ? exception : body);
         return;
     }
     result->outcome = outcome_of_status(answer->status);

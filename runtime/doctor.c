@@ -42,6 +42,16 @@ static uint32_t count_problems(const struct doctor *doctor)
     return problems;
 }
 
+/* Every area was skipped: neither problems nor their absence were found. */
+static bool is_nothing_checked(const struct doctor *doctor)
+{
+    for (size_t i = 0; i < doctor->count; i++) {
+        if (doctor->findings[i].level != DOCTOR_SKIPPED)
+            return false;
+    }
+    return true;
+}
+
 static void print_text(const struct doctor *doctor)
 {
     uint32_t problems = count_problems(doctor);
@@ -53,6 +63,9 @@ static void print_text(const struct doctor *doctor)
     }
     if (problems > 0)
         printf("%u problem%s\n", problems, problems > 1 ? "s" : "");
+    else if (is_nothing_checked(doctor))
+        printf("nothing was checked: set PIPE_KAFKA_BOOTSTRAP, PIPE_REGISTRY_URL or "
+               "PIPE_CLICKHOUSE_URL, or name the directory of the state with --state\n");
     else
         printf("no problems\n");
 }
@@ -68,8 +81,9 @@ static void print_json(const struct doctor *doctor)
             json_object_set_new(one, "advice", json_string(finding->advice));
         json_array_append_new(findings, one);
     }
-    json_t *all = json_pack("{s:s, s:b, s:o}", "pipeline", doctor->plan->name, "ok",
-                            count_problems(doctor) == 0, "findings", findings);
+    json_t *all = json_pack("{s:s, s:b, s:b, s:o}", "pipeline", doctor->plan->name, "ok",
+                            count_problems(doctor) == 0, "checked", !is_nothing_checked(doctor),
+                            "findings", findings);
     char *text = all != NULL ? json_dumps(all, JSON_INDENT(2)) : NULL;
     if (text == NULL)
         pipe_out_of_memory();
@@ -198,6 +212,13 @@ static int take_options(struct doctor *doctor, int argc, char **argv)
         if (strcmp(argv[i], "--json") == 0) {
             doctor->json = true;
             continue;
+        }
+        if (strcmp(argv[i], "--embedded") == 0) {
+            fprintf(stderr,
+                    "%s doctor: --embedded: it takes no directory of a run, it asks the servers "
+                    "that the environment names; of the state: --state DIR\n",
+                    name);
+            return PIPE_EXIT_USAGE;
         }
         if (!state && !kafka) {
             fprintf(stderr, "%s doctor: unexpected '%s'; %s doctor --help lists the options\n",

@@ -127,26 +127,38 @@ static void check_insert(struct doctor *doctor, struct pipe_clickhouse *client,
         ok ? "%s takes inserts%s" : "%s takes no inserts: %s", table->name, ok ? "" : result.error);
 }
 
-/* True: nothing is missing or refused. */
-static bool check_tables(struct doctor *doctor, struct pipe_clickhouse *client)
+/* True: nothing is missing or refused. *seen: the server has told of its tables. */
+static bool check_tables(struct doctor *doctor, struct pipe_clickhouse *client,
+                         struct tables_differences *differences, bool *seen)
 {
-    struct tables_differences differences;
     char apply[160];
-    bool good = tables_compare(doctor->plan, client, &differences);
+    bool good = *seen = tables_compare(doctor->plan, client, differences);
     snprintf(apply, sizeof apply, "%.100s tables apply", doctor->plan->name);
     if (!good)
         doctor_find(doctor, DOCTOR_PROBLEM, AREA, "grant SELECT on system.tables and its like",
-                    "the tables cannot be looked at: %s", differences.error);
-    for (size_t i = 0; i < differences.count; i++) {
-        const struct tables_difference *difference = &differences.items[i];
+                    "the tables cannot be looked at: %s", differences->error);
+    for (size_t i = 0; i < differences->count; i++) {
+        const struct tables_difference *difference = &differences->items[i];
         bool note = difference->kind == TABLES_NOTE;
         good = good && note;
         doctor_find(doctor, note ? DOCTOR_NOTE : DOCTOR_PROBLEM, AREA,
                     difference->sql != NULL ? apply : NULL, "%s: %s", difference->object,
                     difference->text);
     }
-    tables_differences_free(&differences);
     return good;
+}
+
+/* Whether the table is there with nothing to be put right. */
+static bool is_as_planned(const struct tables_differences *differences, const char *table)
+{
+    for (size_t i = 0; i < differences->count; i++) {
+        const struct tables_difference *difference = &differences->items[i];
+        size_t size = strlen(difference->object);
+        bool database = strncmp(table, difference->object, size) == 0 && table[size] == '.';
+        if (difference->kind != TABLES_NOTE && (database || strcmp(difference->object, table) == 0))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Whether a token counts for INSERT … SELECT: tried, for it has been otherwise ---- */
@@ -225,6 +237,7 @@ static void check_token(struct doctor *doctor, struct pipe_clickhouse *client, c
 void doctor_clickhouse(struct doctor *doctor)
 {
     const struct pipe_plan *plan = doctor->plan;
+    struct tables_differences differences = {0};
     const char *near = NULL;
     char error[512];
     if (tables_count(plan) == 0) {
@@ -239,16 +252,19 @@ void doctor_clickhouse(struct doctor *doctor)
             doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "PIPE_CLICKHOUSE_URL is not set");
         return;
     }
-    bool good = check_server(doctor, client) && check_tables(doctor, client);
+    bool seen = false;
+    bool good = check_server(doctor, client) && check_tables(doctor, client, &differences, &seen);
     for (uint32_t i = 0; i < plan->sink_count; i++) {
         if (plan->sinks[i].table == NULL)
             continue;
         near = plan->sinks[i].table->name;
-        check_window(doctor, i);
+        if (seen && is_as_planned(&differences, near))
+            check_window(doctor, i);
         if (good)
             check_insert(doctor, client, plan->sinks[i].table);
     }
     if (good)
         check_token(doctor, client, near);
+    tables_differences_free(&differences);
     pipe_clickhouse_close(client);
 }

@@ -44,6 +44,9 @@ void pipe_message_level(enum pipe_level least);
 /* `fields_format` gives the `key=value …` part, or is NULL. */
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
     PIPE_PRINTF(3, 4);
+/* A text of others, for the inside of `name=\"…\"`: `"` and `\` escaped, control characters blank,
+ * cut to the room. Returns `to`. */
+const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text);
 
 /* ---- What a test puts in the place of a run's surroundings (testing.c). Besides, with hooks
  * secrets are 'test' and idle partitions follow at once, not once a second. ---- */

@@ -32,6 +32,21 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
             fields);
 }
 
+const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
+{
+    size_t used = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && used + 3 < to_bytes;
+         at++) {
+        bool late = at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0; /* U+0080 … U+009F */
+        if (*at == '"' || *at == '\\')
+            to[used++] = '\\';
+        to[used++] = late || *at < ' ' || *at == 127 ? ' ' : (char)*at;
+        at += late;
+    }
+    to[used] = '\0';
+    return to;
+}
+
 bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, ...)
 {
     if (!engine->failed) {

@@ -226,13 +226,14 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
             engine->options->no_output ? " (--no-output: discarded)" : "");
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         const struct engine_sink *sink = &engine->sinks[i];
-        const char *place = sink->followed         ? sink->def->target
+        bool table = sink->followed || sink->def->table != NULL;
+        const char *place = table                  ? sink->def->target
                             : sink->is_topic       ? engine->log->topics[sink->topic].name
                             : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
         fprintf(to, "  %12s  %s  %s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
-                sink->followed   ? "table "
+                table            ? "table "
                 : sink->is_topic ? "topic "
                                  : "",
                 place);

@@ -82,6 +82,11 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
             !pipe_avro_long(&reader, &start) || !pipe_feeder_get_stops(&reader, options))
             ok = engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
                              name);
+        if (ok && !pipe_feeder_is_same(engine->plan, source->traffic, options))
+            ok = engine_fail(engine, PIPE_EXIT_STATE,
+                             "the traffic in %s was begun with another `traffic %s` statement: run "
+                             "it with that one, leave out --traffic, or use another directory",
+                             engine->dir, engine->plan->traffics[source->traffic].name);
         ok = ok && merge_count(engine, given->has_count, options, count) &&
              merge_option(engine, "rate", given->has_rate, &options->rate_per_second, rate) &&
              merge_option(engine, "seed", given->has_seed, &own_seed, seed) &&
@@ -89,6 +94,7 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
         options->seed = (uint64_t)own_seed;
         source->fed = ok ? (uint64_t)fed : 0;
     }
+    options->definition = pipe_feeder_definition(engine->plan, source->traffic);
     pipe_buf_free(&value);
     return ok;
 }

@@ -117,6 +117,8 @@ static void make_sink(struct pipe_follower *follower, uint32_t index)
     pipe_plan_topic(plan, own ? PIPE_TOPIC_ROWS : PIPE_TOPIC_SINK, own ? index : topic_sink,
                     &sink->plan_topic);
     commit_ms = commit_ms > 0 ? commit_ms : plan->commit_ms > 0 ? plan->commit_ms : COMMIT_MS;
+    if (commit_ms < config->commit_least_ms)
+        commit_ms = config->commit_least_ms;
     sink->commit_us = commit_ms * 1000;
     sink->block_bytes = config->memory_bytes / config->requests;
     if (most_bytes > 0 && (uint64_t)most_bytes < sink->block_bytes)
@@ -239,8 +241,10 @@ static void make_next(struct pipe_follower *follower, struct follower_part *part
     struct follower_place place = {follower->log->incarnation, part->sink->def->name,
                                    part->sink->plan_topic.name, part->partition};
     *next = part->journal;
-    if (next->pending)
+    if (next->pending) {
         next->mark = next->last + 1;
+        next->confirmed = next->last;
+    }
     next->pending = false;
     if (part->put == PUT_GAP)
         next->mark = follower->log->ops->position(part->reader);

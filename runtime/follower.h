@@ -63,15 +63,25 @@ struct pipe_table_ops {
     enum pipe_table_outcome (*check)(struct pipe_table_target *target, uint32_t sink, char *error,
                                      size_t error_bytes);
     /* Whether the table has rows of this partition at or behind `offset`; the same outcomes, DONE
-     * with *any. Asked once where the group has no mark: rows without one are refused. */
+     * with *any. Asked before anything is sent: rows that no journal tells of are refused. */
     enum pipe_table_outcome (*holds)(struct pipe_table_target *target, uint32_t sink,
                                      int32_t partition, int64_t offset, bool *any, char *error,
                                      size_t error_bytes);
+    /* Whether the row at `offset` is in the table, or, where rows replace others, any row; as
+     * `holds`. Asked of the last row that was confirmed. NULL: it is not (see `keeps`). */
+    enum pipe_table_outcome (*has)(struct pipe_table_target *target, uint32_t sink,
+                                   int32_t partition, int64_t offset, bool *any, char *error,
+                                   size_t error_bytes);
     /* Begins an attempt; never NULL. */
     struct pipe_table_request *(*begin)(struct pipe_table_target *target,
                                         const struct pipe_table_batch *batch);
     enum pipe_table_outcome (*look)(struct pipe_table_request *request, const char **error);
     void (*end)(struct pipe_table_request *request); /* also of one that is pending */
+    /* Whether what was confirmed, all before `mark`, is still there; else `error` is what is gone
+     * and what to do. NULL: it is not looked at (a table of a server is others' to change). Only
+     * after `check` said DONE. */
+    bool (*keeps)(struct pipe_table_target *target, uint32_t sink, int32_t partition, int64_t mark,
+                  char *error, size_t error_bytes);
     /* Goes on with all that was begun; waits at most wait_ms for one of them to move. */
     void (*poll)(struct pipe_table_target *target, int64_t wait_ms);
     void (*close)(struct pipe_table_target *target);
@@ -100,6 +110,7 @@ struct pipe_follower_config {
     const enum pipe_follow *follows;  /* by sink; NULL: all as planned. Read by `new` only */
     uint64_t memory_bytes;            /* of all blocks that are collected or under way; 0: 64 MiB */
     uint32_t requests;                /* at a time; 0: 8 */
+    int64_t commit_least_ms;          /* a sink's `commit` time is no shorter; 0: as planned */
     bool accept_gap;                  /* goes on behind records that retention has taken */
 };
 struct pipe_follower;

@@ -24,6 +24,7 @@
 struct follower_journal {
     uint8_t incarnation[16]; /* random, made with the first journal of the partition */
     int64_t mark;            /* everything below is in the table; the position's offset */
+    int64_t confirmed;       /* the last row below it that the table took; -1: not known, or none */
     bool pending;            /* a range is under way: */
     int64_t first, last;     /* its offsets, both included */
     uint32_t rows;
@@ -55,7 +56,7 @@ void follower_hash_end(const XXH3_state_t *state, uint8_t hash[FOLLOWER_HASH_BYT
 enum follower_phase {
     PART_ABSENT,    /* of another process, or not told yet */
     PART_ASSIGNED,  /* ours; its journal is not read yet */
-    PART_ASKING,    /* no mark: the table must not have its rows */
+    PART_ASKING,    /* whether the table has what the journal says, and no more */
     PART_REREADING, /* the pending range, to be sent again */
     PART_RUNNING
 };
@@ -75,6 +76,8 @@ struct follower_part {
     struct pipe_record *left; /* read, and not collected: the batch was full */
     uint32_t left_count;
     bool at_end; /* as of the last read */
+    bool known;  /* its journal was found; with PART_ASKING */
+    bool behind; /* the table has no rows but those that the journal knows; likewise */
     /* What is collected: */
     struct pipe_native_writer *writer;
     XXH3_state_t *hash;

@@ -2,18 +2,20 @@
  * follower_journal.c: what a position of a follower holds (semantics.md §6), and the names of
  * ranges: hash and token.
  *
- * Value: version(1) incarnation(16), then as Avro writes them: mark (long), pending (boolean), and
- * if it is: first, last, rows (longs), hash(16), token(32).
+ * Value: version(2) incarnation(16), then as Avro writes them: mark and confirmed (longs), pending
+ * (boolean), and if it is: first, last, rows (longs), hash(16), token(32). Version 1 has no
+ * confirmed.
  */
 #include "follower_internal.h"
 
-#define VERSION 1
+#define VERSION 2
 
 void follower_journal_write(struct pipe_buf *to, const struct follower_journal *journal)
 {
     pipe_buf_add_byte(to, VERSION);
     pipe_buf_add(to, journal->incarnation, sizeof journal->incarnation);
     pipe_avro_put_long(to, journal->mark);
+    pipe_avro_put_long(to, journal->confirmed);
     pipe_avro_put_bool(to, journal->pending);
     if (!journal->pending)
         return;
@@ -38,12 +40,14 @@ bool follower_journal_read(struct pipe_str text, struct follower_journal *journa
     struct pipe_reader reader;
     uint8_t version;
     int64_t rows = 0;
-    *journal = (struct follower_journal){0};
+    *journal = (struct follower_journal){.confirmed = -1};
     pipe_reader_init(&reader, (const uint8_t *)text.data, text.size, NULL);
-    if (!take(&reader, &version, 1) || version != VERSION ||
+    if (!take(&reader, &version, 1) || version < 1 || version > VERSION ||
         !take(&reader, journal->incarnation, sizeof journal->incarnation) ||
-        !pipe_avro_long(&reader, &journal->mark) || !pipe_avro_bool(&reader, &journal->pending) ||
-        journal->mark < 0)
+        !pipe_avro_long(&reader, &journal->mark) ||
+        (version > 1 && !pipe_avro_long(&reader, &journal->confirmed)) ||
+        !pipe_avro_bool(&reader, &journal->pending) || journal->mark < 0 ||
+        journal->confirmed < -1 || journal->confirmed >= journal->mark)
         return false;
     if (journal->pending) {
         if (!pipe_avro_long(&reader, &journal->first) || !pipe_avro_long(&reader, &journal->last) ||

@@ -47,7 +47,7 @@ void follower_drop_part(struct pipe_follower *follower, struct follower_part *pa
         follower->log->ops->reader_close(part->reader);
     part->reader = NULL;
     part->left_count = 0;
-    part->at_end = part->done = false;
+    part->at_end = part->done = part->known = part->behind = false;
     part->put = PUT_NOTHING;
     follower_clear_batch(part);
     metrics_ages_clear(part->sent_ages);
@@ -144,6 +144,18 @@ static void run(struct pipe_follower *follower, struct follower_part *part)
     follower->worked = true;
 }
 
+/* What the journal calls confirmed must not have been taken away: it is never sent again. */
+static bool keeps(struct pipe_follower *follower, struct follower_part *part)
+{
+    const struct pipe_table_ops *ops = follower->target->ops;
+    char error[5000] = "";
+    if (ops->keeps == NULL || ops->keeps(follower->target, part->sink->index, part->partition,
+                                         part->journal.mark, error, sizeof error))
+        return true;
+    follower_halt(follower, part->sink, "%s", error);
+    return false;
+}
+
 static bool take_journal(struct pipe_follower *follower, struct follower_part *part,
                          const struct pipe_log_committed *committed)
 {
@@ -151,6 +163,7 @@ static bool take_journal(struct pipe_follower *follower, struct follower_part *p
     if (!committed->found) {
         pipe_random_bytes(part->journal.incarnation, sizeof part->journal.incarnation);
         part->journal.mark = committed->first;
+        part->journal.confirmed = -1;
         part->phase = PART_ASKING;
         return true;
     }
@@ -166,8 +179,12 @@ static bool take_journal(struct pipe_follower *follower, struct follower_part *p
                       "%lld: somebody has set it; put it back to go on",
                       topic, part->partition, (long long)committed->offset,
                       (long long)part->journal.mark);
-    } else {
-        run(follower, part);
+    } else if (keeps(follower, part)) {
+        part->known = true;
+        if (follower->target->ops->has != NULL)
+            part->phase = PART_ASKING;
+        else
+            run(follower, part);
     }
     return true;
 }
@@ -183,36 +200,96 @@ static bool read_journal(struct pipe_follower *follower, struct follower_part *p
            take_journal(follower, part, &committed);
 }
 
-/* Without a mark, rows in the table are of another life: what is sent would be there twice. */
+/* A row that was confirmed is gone: so are those before it, for all that is known. */
+static void miss_last(struct pipe_follower *follower, struct follower_part *part)
+{
+    const struct follower_sink *sink = part->sink;
+    const char *topic = sink->plan_topic.name;
+    if (follower->config.accept_gap) {
+        pipe_message(PIPE_WARNING, "the table lacks rows that it had taken (--accept-gap)",
+                     "sink=%s table=%s topic=%s partition=%d offset=%lld", sink->def->name,
+                     sink->def->target, topic, part->partition, (long long)part->journal.confirmed);
+        run(follower, part);
+        return;
+    }
+    follower_halt(follower, part->sink,
+                  "table %s lacks the row of topic %s, partition %d, offset %lld, which it had "
+                  "taken: it was emptied or made again, or this is another server. Put the rows "
+                  "back; or empty the table, and run with another --group (or directory), or "
+                  "without the offsets of this one; --accept-gap goes on without them",
+                  sink->def->target, topic, part->partition, (long long)part->journal.confirmed);
+}
+
+/* Rows that no journal tells of are of another life: what is sent would be there twice, or what
+ * is in the table is not what the topic has now. */
+static void find_more(struct pipe_follower *follower, struct follower_part *part)
+{
+    const struct follower_sink *sink = part->sink;
+    const char *topic = sink->plan_topic.name;
+    if (part->known)
+        follower_halt(
+            follower, part->sink,
+            "table %s has rows of topic %s, partition %d behind offset %lld, where the "
+            "group's position ends: it is ahead, as with a restored copy of a directory "
+            "or of offsets; restore the table to the same moment, or run with the "
+            "--group (or directory) that filled it",
+            sink->def->target, topic, part->partition,
+            (long long)(part->journal.pending ? part->journal.last : part->journal.mark - 1));
+    else
+        follower_halt(follower, part->sink,
+                      "table %s has rows of topic %s, partition %d, but the group has no "
+                      "position there: what is sent again could be in it twice; empty the "
+                      "table, or run with the --group (or directory) that filled it",
+                      sink->def->target, topic, part->partition);
+}
+
+static enum pipe_table_outcome ask(struct pipe_follower *follower, const struct follower_part *part,
+                                   bool *any, char *error, size_t error_bytes)
+{
+    const struct pipe_table_ops *ops = follower->target->ops;
+    const struct follower_journal *journal = &part->journal;
+    uint32_t sink = part->sink->index;
+    if (part->behind)
+        return ops->has(follower->target, sink, part->partition, journal->confirmed, any, error,
+                        error_bytes);
+    int64_t from = !part->known ? 0 : journal->pending ? journal->last + 1 : journal->mark;
+    return ops->holds(follower->target, sink, part->partition, from, any, error, error_bytes);
+}
+
+static void take_answer(struct pipe_follower *follower, struct follower_part *part, bool any)
+{
+    part->backoff_us = part->retry_us = 0;
+    if (part->behind && !any) {
+        miss_last(follower, part);
+    } else if (!part->behind && any) {
+        find_more(follower, part);
+    } else if (!part->behind && part->known && part->journal.confirmed >= 0) {
+        part->behind = true; /* the other question is next */
+        follower->worked = true;
+    } else {
+        run(follower, part);
+    }
+}
+
 static void ask_table(struct pipe_follower *follower, struct follower_part *part)
 {
-    struct follower_sink *sink = part->sink;
     char error[400] = "";
     bool any = false;
     if (engine_monotonic_us() < part->retry_us)
         return;
-    switch (follower->target->ops->holds(follower->target, sink->index, part->partition, 0, &any,
-                                         error, sizeof error)) {
+    switch (ask(follower, part, &any, error, sizeof error)) {
     case PIPE_TABLE_PENDING:
         return;
     case PIPE_TABLE_DONE:
-        part->backoff_us = part->retry_us = 0;
-        if (!any)
-            run(follower, part);
-        else
-            follower_halt(follower, sink,
-                          "table %s has rows of topic %s, partition %d, but the group has no "
-                          "position there: what is sent again could be in it twice; empty the "
-                          "table, or run with the --group (or directory) that filled it",
-                          sink->def->target, sink->plan_topic.name, part->partition);
+        take_answer(follower, part, any);
         return;
     case PIPE_TABLE_AGAIN:
-        follower_waits(sink, error);
+        follower_waits(part->sink, error);
         part->backoff_us = follower_backoff(part->backoff_us);
         part->retry_us = engine_monotonic_us() + part->backoff_us;
         return;
     case PIPE_TABLE_BROKEN:
-        follower_halt(follower, sink, "%s", error);
+        follower_halt(follower, part->sink, "%s", error);
         return;
     }
 }
@@ -223,7 +300,9 @@ static uint32_t rereading(const struct pipe_follower *follower)
     const struct follower_part *part;
     uint32_t count = 0;
     while ((part = follower_next(&at)) != NULL)
-        count += part->phase == PART_REREADING && !part->sink->halted;
+        count += (part->phase == PART_REREADING ||
+                  (part->phase == PART_ASKING && part->journal.pending)) &&
+                 !part->sink->halted;
     return count;
 }
 

@@ -45,6 +45,7 @@ static void forget_batches(struct pipe_follower *follower, struct follower_sink 
 void follower_halt(struct pipe_follower *follower, struct follower_sink *sink, const char *format,
                    ...)
 {
+    char quoted[640];
     va_list args;
     if (sink->halted)
         return;
@@ -55,15 +56,18 @@ void follower_halt(struct pipe_follower *follower, struct follower_sink *sink, c
     forget_batches(follower, sink);
     follower->worked = true;
     pipe_message(PIPE_ERROR, "a table stands still until a restart; its rows are kept in the topic",
-                 "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target, sink->error);
+                 "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target,
+                 pipe_message_quoted(quoted, sizeof quoted, sink->error));
 }
 
 void follower_waits(struct follower_sink *sink, const char *error)
 {
+    char quoted[640];
     snprintf(sink->error, sizeof sink->error, "%s", error);
     if (!sink->waits)
         pipe_message(PIPE_WARNING, "a table takes no rows now; trying again until it does",
-                     "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target, error);
+                     "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target,
+                     pipe_message_quoted(quoted, sizeof quoted, error));
     sink->waits = true;
 }
 

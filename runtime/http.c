@@ -2,6 +2,7 @@
 #include "http.h"
 
 #include <curl/curl.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,60 @@ void pipe_http_close(struct pipe_http *http)
     forget(http->token);
     free(http->ca_file);
     free(http);
+}
+
+bool pipe_http_is_url(const char *url)
+{
+    CURLU *parts = curl_url();
+    if (parts == NULL)
+        pipe_out_of_memory();
+    bool good = curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+    curl_url_cleanup(parts);
+    return good;
+}
+
+/* ---- Credentials in texts of others ---- */
+
+#define SECRET_LEAST 4u /* shorter ones are in many words */
+
+static void mask_secret(char *text, const char *secret)
+{
+    size_t size = secret != NULL ? strlen(secret) : 0, length = strlen(text);
+    if (size < SECRET_LEAST)
+        return;
+    for (char *at = strstr(text, secret); at != NULL; at = strstr(at + 3, secret)) {
+        memmove(at + 3, at + size, strlen(at + size) + 1);
+        memcpy(at, "***", 3);
+    }
+    length = strlen(text);
+    for (size_t part = size - 1; part >= SECRET_LEAST; part--) {
+        if (part > length || memcmp(text + length - part, secret, part) != 0)
+            continue;
+        memcpy(text + length - part, "***", 4);
+        return;
+    }
+}
+
+static char *basic_of(const struct pipe_http *http)
+{
+    struct pipe_buf plain = {0};
+    pipe_buf_printf(&plain, "%s:%s", http->user, http->password != NULL ? http->password : "");
+    char *text = pipe_calloc(4 * (plain.size / 3 + 1) + 1, 1);
+    EVP_EncodeBlock((unsigned char *)text, plain.data, (int)plain.size);
+    explicit_bzero(plain.data, plain.size);
+    pipe_buf_free(&plain);
+    return text;
+}
+
+void pipe_http_mask(const struct pipe_http *http, char *text)
+{
+    if (http->user != NULL) {
+        char *basic = basic_of(http);
+        mask_secret(text, basic);
+        forget(basic);
+    }
+    mask_secret(text, http->token);
+    mask_secret(text, http->password);
 }
 
 /* ---- One request ---- */

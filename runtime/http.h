@@ -65,6 +65,12 @@ struct pipe_http_request; /* one that was begun */
 struct pipe_http *pipe_http_open(const struct pipe_http_config *config);
 void pipe_http_close(struct pipe_http *http);
 
+/* Whether a request could go there. */
+bool pipe_http_is_url(const char *url);
+/* Puts *** for the client's password, token, and what it sends of them, and for the beginning of
+ * one at the end of a text that was cut. */
+void pipe_http_mask(const struct pipe_http *http, char *text);
+
 /* Copies what the call points to, but for a borrowed body. Never NULL: what is wrong is the
  * answer's. */
 struct pipe_http_request *pipe_http_begin(struct pipe_http *http,

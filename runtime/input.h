@@ -131,10 +131,23 @@ struct pipe_feeder_options {
      * was delayed is sent, as it was at the end of then. */
     int64_t stops[PIPE_FEEDER_STOPS];
     uint32_t stop_count;
+    /* pipe_feeder_definition of the statement that it was begun with; 0: not known. What a feeder
+     * makes does not hang on it. */
+    uint64_t definition;
 };
-/* The stops, in metadata of the log; nothing is there of older ones. */
+/* Stops and definition, in metadata of the log; older metadata has neither, or no definition. */
 void pipe_feeder_put_stops(struct pipe_buf *to, const struct pipe_feeder_options *options);
 bool pipe_feeder_get_stops(struct pipe_reader *from, struct pipe_feeder_options *options);
+/* A fingerprint of the statement (its fields, steps, faults …), which is no part of the plan's hash
+ * (traffic_definition.c); never 0. */
+uint64_t pipe_feeder_definition(const struct pipe_plan *plan, uint32_t traffic);
+/* Whether a feeder that was begun with `options` goes on as it would have: of this definition, or
+ * of one that is not known. */
+static inline bool pipe_feeder_is_same(const struct pipe_plan *plan, uint32_t traffic,
+                                       const struct pipe_feeder_options *options)
+{
+    return options->definition == 0 || options->definition == pipe_feeder_definition(plan, traffic);
+}
 struct pipe_feeder;
 /* `traffic` indexes plan->traffics. Records go to `partitions` partitions. NULL: error. */
 struct pipe_feeder *pipe_feeder_open(const struct pipe_plan *plan, uint32_t traffic,

@@ -307,7 +307,7 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
     int64_t from = in->options->from > begin ? in->options->from : begin;
     struct pipe_log_reader *reader =
         in->log->ops->reader(in->log, topic, partition, from, &constant);
-    while (*left > 0 &&
+    while (*left > 0 && !ferror(stdout) &&
            (state = pipe_log_read_on(in->log, reader, *left < 1024 ? (uint32_t)*left : 1024,
                                      &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
@@ -375,6 +375,10 @@ static bool compare_plan(struct inspection *in)
 static bool open_log(struct inspection *in, int *code)
 {
     char error[512];
+    if (in->options->dir != NULL && !inspect_is_run(in->plan, in->options->dir)) {
+        *code = PIPE_EXIT_DATA;
+        return false;
+    }
     if (in->options->dir != NULL) {
         in->log = pipe_log_embedded_open(in->options->dir, true, error, sizeof error);
         *code = in->log == NULL && errno == EMEDIUMTYPE ? PIPE_EXIT_STATE : PIPE_EXIT_DATA;

@@ -26,6 +26,8 @@ bool inspect_kafka_tasks(struct inspect_kafka *kafka,
                                       int64_t end),
                          void *context);
 
+/* Whether it is the directory of a run, with a log. False: after a message. */
+bool inspect_is_run(const struct pipe_plan *plan, const char *dir);
 /* Prints the rows of a ClickHouse sink. False: after a message. */
 bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_options *options);
 

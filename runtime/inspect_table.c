@@ -1,13 +1,15 @@
 /* inspect_table.c: `NAME inspect DIR table SINK`: the rows in the files of a table. The log is not
  * looked at: any directory with such files will do, also while they become more. */
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "inspect.h"
 #include "native_files.h"
 
 static const struct pipe_sink_def *find_sink(const struct pipe_plan *plan, const char *name)
 {
-    const char *names[256];
+    const char *names[256] = {0};
     size_t count = 0;
     for (uint32_t i = 0; i < plan->sink_count; i++) {
         if (plan->sinks[i].table == NULL)
@@ -21,8 +23,47 @@ static const struct pipe_sink_def *find_sink(const struct pipe_plan *plan, const
     fprintf(stderr, "%s inspect: there is no ClickHouse sink %s", plan->name, name);
     if (nearest != NULL)
         fprintf(stderr, "; did you mean %s?", nearest);
+    for (size_t i = 0; nearest == NULL && i < count; i++)
+        fprintf(stderr, "%s%s", i == 0 ? "; there is " : ", ", names[i]);
     fputc('\n', stderr);
     return NULL;
+}
+
+bool inspect_is_run(const struct pipe_plan *plan, const char *dir)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%.4096s/log", dir);
+    if (access(path, F_OK) == 0)
+        return true;
+    fprintf(stderr, "%s inspect: %s is not the directory of a run: %s: %s\n", plan->name, dir, path,
+            strerror(errno));
+    return false;
+}
+
+/* There are no files: why that is no answer, if so. */
+static bool explain_none(const struct pipe_plan *plan, const char *dir, const char *directory,
+                         const struct pipe_sink_def *sink)
+{
+    char error[512] = "";
+    struct pipe_buf place = {0};
+    bool found;
+    if (access(directory, F_OK) == 0)
+        return true;
+    if (!inspect_is_run(plan, dir))
+        return false;
+    struct pipe_log *log = pipe_log_embedded_open(dir, true, error, sizeof error);
+    bool ok = log != NULL && log->ops->get(log, "tables", &place, &found);
+    if (!ok) {
+        fprintf(stderr, "%s inspect: %s\n", plan->name, log != NULL ? log->error : error);
+    } else if (found && pipe_str_equal(pipe_str_of(place.data, place.size), PIPE_STR("server"))) {
+        fprintf(stderr, "%s inspect: the rows of %s are on the ClickHouse server, in %s\n",
+                plan->name, sink->name, sink->target);
+        ok = false;
+    }
+    if (log != NULL)
+        log->ops->close(log);
+    pipe_buf_free(&place);
+    return ok;
 }
 
 struct printing {
@@ -37,17 +78,17 @@ static bool print_row(void *context, struct pipe_str json, int32_t partition, in
         return true;
     fwrite(json.data, 1, json.size, stdout);
     fputc('\n', stdout);
-    return --printing->left > 0;
+    return --printing->left > 0 && !ferror(stdout);
 }
 
 static bool print_files(const struct pipe_sink_def *sink, const char *directory,
-                        const struct pipe_inspect_options *options, char *error, size_t error_bytes)
+                        const struct pipe_inspect_options *options, uint32_t *count, char *error,
+                        size_t error_bytes)
 {
     struct printing printing = {options->from, options->limit};
     struct pipe_native_file *files;
-    uint32_t count;
-    bool ok = pipe_native_list(directory, &files, &count, error, error_bytes);
-    for (uint32_t i = 0; ok && printing.left > 0 && i < count; i++) {
+    bool ok = pipe_native_list(directory, &files, count, error, error_bytes);
+    for (uint32_t i = 0; ok && printing.left > 0 && !ferror(stdout) && i < *count; i++) {
         if ((options->partition >= 0 && options->partition != files[i].partition) ||
             files[i].last < options->from)
             continue;
@@ -68,9 +109,12 @@ bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_optio
     if (sink == NULL)
         return false;
     char *directory = pipe_native_directory(options->dir, sink->name);
-    bool ok = print_files(sink, directory, options, error, sizeof error);
+    uint32_t count = 0;
+    bool ok = print_files(sink, directory, options, &count, error, sizeof error);
     if (!ok)
         fprintf(stderr, "%s inspect: %s\n", plan->name, error);
+    else if (count == 0)
+        ok = explain_none(plan, options->dir, directory, sink);
     free(directory);
     return ok;
 }

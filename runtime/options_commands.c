@@ -222,8 +222,9 @@ static const char reconcile_intro[] =
     "has "
     "committed on Kafka, read_committed,\nas of a moment in which nothing is committed; its "
     "processes may run if they have nothing to do.\n"
-    "The last line is `exact true` or `exact false`.\n"
-    "Exit: 0 exact, 1 not, 2 usage, 3 another plan or input.\n";
+    "The last line is `exact true` or `exact false`; there is none if nothing could be compared "
+    "(--json: null).\n"
+    "Exit: 0 exact, 1 not, or an error, 2 usage, 3 another plan or input.\n";
 
 int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
                            struct reconcile_options *options)

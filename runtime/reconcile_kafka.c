@@ -78,11 +78,22 @@ static bool is_of_topic(const struct reconcile *r, const struct traffic_found *f
 }
 
 /* take: they become ledgers. */
+static bool is_same_traffic(struct reconcile *r, const struct traffic_found *found)
+{
+    const struct pipe_ledger_head *head = &found->head;
+    return pipe_feeder_is_same(r->plan, head->traffic, &head->options) ||
+           reconcile_fail(r, PIPE_EXIT_STATE,
+                          "the traffic of seed %" PRIu64 " was begun with another `traffic %s` "
+                          "statement: reconcile with the program that sent it",
+                          head->options.seed, r->plan->traffics[head->traffic].name);
+}
+
 static bool look_at_traffics(struct reconcile *r, struct pipe_buf *look, bool take)
 {
     struct traffic_found *found;
     uint32_t count;
     char error[512];
+    bool ok = true;
     if (!traffic_find_all(r->engine->log, r->plan, &found, &count, error, sizeof error))
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
     for (uint32_t i = 0; i < count; i++) {
@@ -90,11 +101,13 @@ static bool look_at_traffics(struct reconcile *r, struct pipe_buf *look, bool ta
             continue;
         if (look != NULL)
             pipe_buf_printf(look, "%s %" PRIu64 " ", found[i].group, found[i].head.position);
-        if (take)
+        if (take && ok)
+            ok = is_same_traffic(r, &found[i]);
+        if (take && ok)
             reconcile_add_ledger(r, &found[i].head);
     }
     free(found);
-    return true;
+    return ok;
 }
 
 static bool look(struct reconcile *r, struct pipe_buf *to)

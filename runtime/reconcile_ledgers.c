@@ -58,6 +58,11 @@ static bool committed_ledger(struct reconcile *r, uint32_t traffic)
              pipe_feeder_get_stops(&reader, &head->options);
         if (!ok)
             reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed", name);
+        else if (!(ok = pipe_feeder_is_same(r->plan, traffic, &head->options)))
+            reconcile_fail(r, PIPE_EXIT_STATE,
+                           "the traffic in %s was begun with another `traffic %s` statement: "
+                           "reconcile with the program that sent it",
+                           r->place, r->plan->traffics[traffic].name);
         head->traffic = traffic;
         head->partitions = r->engine->sources[source].partitions;
         head->options.seed = ok ? (uint64_t)seed : 0;

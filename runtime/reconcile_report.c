@@ -162,9 +162,12 @@ static void print_checks(const struct reconcile *r, FILE *to)
     }
 }
 
+/* What could not be compared is neither exact nor not: the error is all there is to say. */
 static void report_text(const struct reconcile *r, FILE *to, bool exact)
 {
-    if (r->layers != NULL && r->compared) {
+    if (!r->compared)
+        return;
+    if (r->layers != NULL) {
         fprintf(to, "reconcile %s, plan %s, %s %s\n\n", r->plan->name, r->plan->hash,
                 r->kafka ? "group" : "directory", r->place);
         print_layers(r, to);
@@ -270,7 +273,7 @@ static void report_json(const struct reconcile *r, FILE *to, bool exact)
     }
     pipe_buf_printf(&json, "],");
     put_string(&json, "error", r->engine->failed ? r->engine->error : NULL);
-    pipe_buf_printf(&json, ",\"exact\":%s}\n", exact ? "true" : "false");
+    pipe_buf_printf(&json, ",\"exact\":%s}\n", !r->compared ? "null" : exact ? "true" : "false");
     fwrite(json.data, 1, json.size, to);
     pipe_buf_free(&json);
 }

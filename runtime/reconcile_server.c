@@ -144,7 +144,8 @@ static bool is_exact(const char *type)
 }
 
 /* A side of the comparison: keys, and the aggregates that can be compared. `merged`: of the rows of
- * the roll-up's table; else of the view's query over what feeds it. */
+ * the roll-up's table; else of the view's query over what feeds it. No column can have the names
+ * given here. */
 static void put_side(struct pipe_buf *sql, const struct pipe_table_rollup *rollup, bool merged)
 {
     pipe_buf_printf(sql, "SELECT ");
@@ -159,15 +160,16 @@ static void put_side(struct pipe_buf *sql, const struct pipe_table_rollup *rollu
         pipe_buf_add_byte(&name, 0);
         if (merged && (simple || state)) {
             struct pipe_str function = function_of(column->type);
-            pipe_buf_printf(sql, "%.*s%s(r.%s) AS c%u, ", (int)function.size, function.data,
+            pipe_buf_printf(sql, "%.*s%s(r.%s) AS _pipe_%u, ", (int)function.size, function.data,
                             state ? "Merge" : "", (char *)name.data, i);
         } else {
-            pipe_buf_printf(sql, state ? "finalizeAggregation(r.%s) AS c%u, " : "r.%s AS c%u, ",
-                            (char *)name.data, i);
+            pipe_buf_printf(
+                sql, state ? "finalizeAggregation(r.%s) AS _pipe_%u, " : "r.%s AS _pipe_%u, ",
+                (char *)name.data, i);
         }
         pipe_buf_free(&name);
     }
-    pipe_buf_printf(sql, "%d AS side FROM ", merged ? 1 : -1);
+    pipe_buf_printf(sql, "%d AS _pipe_side FROM ", merged ? 1 : -1);
     if (merged)
         pipe_clickhouse_table(sql, rollup->table);
     else
@@ -180,8 +182,8 @@ static void put_side(struct pipe_buf *sql, const struct pipe_table_rollup *rollu
 /* Groups that are on one side only, or differ: each counts once a side. */
 static void put_question(struct pipe_buf *sql, const struct pipe_table_rollup *rollup)
 {
-    pipe_buf_printf(sql, "SELECT countIf(sides > 0), countIf(sides < 0) FROM (SELECT sum(side) AS "
-                         "sides FROM (");
+    pipe_buf_printf(sql, "SELECT countIf(_pipe_sides > 0), countIf(_pipe_sides < 0) FROM "
+                         "(SELECT sum(_pipe_side) AS _pipe_sides FROM (");
     put_side(sql, rollup, true);
     pipe_buf_printf(sql, " UNION ALL ");
     put_side(sql, rollup, false);
@@ -189,9 +191,9 @@ static void put_question(struct pipe_buf *sql, const struct pipe_table_rollup *r
     for (uint32_t i = 0, any = 0; i < rollup->column_count; i++) {
         const char *type = rollup->columns[i].type;
         if (strstr(type, "AggregateFunction(") == NULL || is_exact(type))
-            pipe_buf_printf(sql, "%sc%u", any++ > 0 ? ", " : "", i);
+            pipe_buf_printf(sql, "%s_pipe_%u", any++ > 0 ? ", " : "", i);
     }
-    pipe_buf_printf(sql, " HAVING sides != 0) FORMAT TabSeparated");
+    pipe_buf_printf(sql, " HAVING _pipe_sides != 0) FORMAT TabSeparated");
 }
 
 static bool ask_rollup(struct reconcile *r, const struct pipe_table_rollup *rollup, int64_t *more,

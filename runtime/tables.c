@@ -46,6 +46,12 @@ static int take_options(const struct pipe_plan *plan, int argc, char **argv,
         } else if (what == NULL &&
                    (strcmp(argv[i], "plan") == 0 || strcmp(argv[i], "apply") == 0)) {
             what = argv[i];
+        } else if (strcmp(argv[i], "--embedded") == 0) {
+            fprintf(stderr,
+                    "%s tables: --embedded: it takes no directory of a run, it is about the "
+                    "tables of the server (PIPE_CLICKHOUSE_URL)\n",
+                    plan->name);
+            return PIPE_EXIT_USAGE;
         } else {
             fprintf(stderr, "%s tables: unexpected '%s'; %s tables --help tells more\n", plan->name,
                     argv[i], plan->name);
@@ -117,6 +123,15 @@ static bool put_right(const struct pipe_plan *plan, struct pipe_clickhouse *clie
     return true;
 }
 
+/* Which server could not be asked, if the error does not say it. */
+static void print_failure(const struct pipe_plan *plan, const struct pipe_clickhouse *client,
+                          const char *error)
+{
+    const char *url = pipe_clickhouse_url(client);
+    bool named = strstr(error, url) != NULL;
+    fprintf(stderr, "%s tables: %s%s%s\n", plan->name, named ? "" : url, named ? "" : ": ", error);
+}
+
 static int compare_and_apply(const struct pipe_plan *plan, struct pipe_clickhouse *client,
                              const struct tables_options *options)
 {
@@ -127,7 +142,7 @@ static int compare_and_apply(const struct pipe_plan *plan, struct pipe_clickhous
         count_of(&differences, TABLES_MISSING) + count_of(&differences, TABLES_DIFFERS);
     bool apply = ok && options->apply && refused == 0;
     if (!ok)
-        fprintf(stderr, "%s tables: %s\n", plan->name, differences.error);
+        print_failure(plan, client, differences.error);
     else if (!apply)
         print_all(&differences, options->sql);
     else
@@ -141,7 +156,7 @@ static int compare_and_apply(const struct pipe_plan *plan, struct pipe_clickhous
         ok = tables_compare(plan, client, &differences);
         changes = count_of(&differences, TABLES_MISSING) + count_of(&differences, TABLES_DIFFERS);
         if (!ok)
-            fprintf(stderr, "%s tables: %s\n", plan->name, differences.error);
+            print_failure(plan, client, differences.error);
         else if (changes > 0)
             print_all(&differences, options->sql);
         tables_differences_free(&differences);

@@ -40,6 +40,15 @@ void tables_differences_free(struct tables_differences *differences);
 /* How many sinks write to ClickHouse. */
 uint32_t tables_count(const struct pipe_plan *plan);
 
+/* ---- As servers write it (tables_shape.c) ---- */
+
+/* Whether a table's engine is the one wanted ("ReplacingMergeTree(revision)"), replicated or not:
+ * then more arguments stand before ours. `engine`, `engine_full`: of system.tables. */
+bool tables_same_engine(const char *engine, const char *engine_full, const char *wanted);
+bool tables_is_replicated(const char *engine); /* or shared */
+/* But for blanks, quotes of names, and parentheses around all of it. */
+bool tables_same_key(const char *found, const char *wanted);
+
 /* ---- Private to tables_*.c ---- */
 
 /* What the server says of a table or view (tables_read.c). */
@@ -63,6 +72,8 @@ struct tables_server {
 bool tables_read_database(const struct tables_server *server, const char *name, bool *exists);
 bool tables_read(const struct tables_server *server, const char *target,
                  struct tables_found *found);
+/* Whether a table is there and has rows. */
+bool tables_has_rows(const struct tables_server *server, const char *target, bool *any);
 void tables_found_free(struct tables_found *found);
 /* The value of a setting of a MergeTree table: its own, or the server's default. From malloc. */
 bool tables_read_setting(const struct tables_server *server, const struct tables_found *found,

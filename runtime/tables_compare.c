@@ -1,5 +1,4 @@
 /* tables_compare.c: see tables.h. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,86 +59,19 @@ static struct pipe_buf alter(const char *target)
 
 /* ---- Keys and engines ---- */
 
-/* The key without what a server may write otherwise: blanks outside of quotes, quotes of names, and
- * parentheses around all of it. */
-static char *bare_key(const char *key)
-{
-    char *bare = pipe_calloc(strlen(key) + 1, 1);
-    size_t size = 0, depth = 0;
-    char quote = '\0';
-    for (const char *at = key; *at != '\0'; at++) {
-        if (quote == '\0' && isspace((unsigned char)*at))
-            continue;
-        if (*at == '`') {
-            quote = quote == '`' ? '\0' : '`';
-            continue;
-        }
-        if (*at == '\'' && quote != '`')
-            quote = quote == '\0' ? '\'' : '\0';
-        bare[size++] = *at;
-    }
-    while (size >= 2 && bare[0] == '(' && bare[size - 1] == ')') {
-        size_t closed = 0;
-        for (size_t i = 0; i < size && closed == 0; i++) {
-            depth += bare[i] == '(';
-            depth -= bare[i] == ')';
-            closed = depth == 0 ? i : 0;
-        }
-        if (closed != size - 1)
-            break;
-        memmove(bare, bare + 1, size - 2);
-        size -= 2;
-    }
-    bare[size] = '\0';
-    return bare;
-}
-
 static void compare_key(struct comparison *cmp, const char *target, const char *what,
                         const char *wanted, const char *found)
 {
-    char *a = bare_key(wanted), *b = bare_key(found);
-    if (strcmp(a, b) != 0)
+    if (!tables_same_key(found, wanted))
         add(cmp, TABLES_REFUSED, target, NULL,
             "%s is (%s), the plan says (%s); a table keeps its own: make another one and copy the "
             "rows, or change the pipeline",
             what, found, wanted);
-    free(a);
-    free(b);
-}
-
-/* MergeTree of ReplicatedMergeTree and SharedMergeTree. */
-static const char *engine_base(const char *engine)
-{
-    if (strncmp(engine, "Replicated", 10) == 0)
-        return engine + 10;
-    return strncmp(engine, "Shared", 6) == 0 ? engine + 6 : engine;
 }
 
 static bool is_replicated(const struct tables_found *found)
 {
-    return engine_base(found->engine) != found->engine;
-}
-
-/* Whether its engine is the one wanted ("ReplacingMergeTree(revision)"), replicated or not: then
- * more arguments stand before ours. */
-static bool same_engine(const struct tables_found *found, const char *wanted)
-{
-    size_t name = strcspn(wanted, "(");
-    const char *base = engine_base(found->engine);
-    if (strncmp(base, wanted, name) != 0 || base[name] != '\0')
-        return false;
-    const char *open = strchr(found->engine_full, '(');
-    const char *order = strstr(found->engine_full, " ORDER BY");
-    const char *partition = strstr(found->engine_full, " PARTITION BY");
-    const char *end = partition != NULL && (order == NULL || partition < order) ? partition : order;
-    size_t arguments = open != NULL && end != NULL && open < end ? (size_t)(end - open) : 0;
-    size_t ours = strlen(wanted) - name;
-    if (ours == 0)
-        return arguments == 0 || is_replicated(found);
-    if (arguments < ours)
-        return false;
-    const char *last = open + arguments - (ours - 1); /* behind the `(` */
-    return strncmp(last, wanted + name + 1, ours - 1) == 0 && (last[-1] == '(' || last[-1] == ' ');
+    return tables_is_replicated(found->engine);
 }
 
 static void compare_engine(struct comparison *cmp, const char *target,
@@ -152,7 +84,7 @@ static void compare_engine(struct comparison *cmp, const char *target,
         size = (size_t)(order - full);
     if (partition != NULL && partition < full + size)
         size = (size_t)(partition - full);
-    if (!same_engine(found, engine))
+    if (!tables_same_engine(found->engine, found->engine_full, engine))
         add(cmp, TABLES_REFUSED, target, NULL,
             "the engine is %.*s, the plan says %s; a table keeps its own: make another one and "
             "copy the rows",
@@ -167,6 +99,24 @@ static const struct tables_column *column_of(const struct tables_found *found, c
         if (strcmp(found->columns[i].name, name) == 0)
             return &found->columns[i];
     return NULL;
+}
+
+/* What rows that were there before an ADD COLUMN show: the default of the type. */
+static const char *default_of(const char *type)
+{
+    static const struct {
+        const char *begins, *value;
+    } defaults[] = {{"Nullable(", "NULL"}, {"LowCardinality(Nullable(", "NULL"},
+                    {"String", "''"},      {"LowCardinality(String", "''"},
+                    {"Bool", "false"},     {"Date", "1970-01-01"},
+                    {"Int", "0"},          {"UInt", "0"},
+                    {"Float", "0"},        {"Decimal", "0"},
+                    {"Array(", "[]"},      {"Map(", "{}"}};
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        if (strncmp(type, defaults[i].begins, strlen(defaults[i].begins)) == 0)
+            return defaults[i].value;
+    }
+    return "the default of the type";
 }
 
 static void add_missing_column(struct comparison *cmp, const char *target,
@@ -186,8 +136,9 @@ static void add_missing_column(struct comparison *cmp, const char *target,
     pipe_buf_printf(&sql, " %s%s", column->type, at > 0 ? " AFTER " : " FIRST");
     if (at > 0)
         pipe_clickhouse_identifier(&sql, columns[at - 1].name);
-    add(cmp, TABLES_DIFFERS, target, text_of(&sql), "column %s (%s) is missing", column->name,
-        column->type);
+    add(cmp, TABLES_DIFFERS, target, text_of(&sql),
+        "column %s (%s) is missing (existing rows read as %s)", column->name, column->type,
+        default_of(column->type));
 }
 
 static void compare_columns(struct comparison *cmp, const char *target,
@@ -381,7 +332,8 @@ static bool compare_found(struct comparison *cmp, const struct pipe_table_def *t
     return true;
 }
 
-static void add_missing(struct comparison *cmp, const struct pipe_table_statement *statement)
+static void add_missing(struct comparison *cmp, const struct pipe_table_statement *statement,
+                        const char *filled_from)
 {
     static const char *const what[] = {[PIPE_TABLE_DATABASE] = "database",
                                        [PIPE_TABLE_TABLE] = "table",
@@ -391,25 +343,30 @@ static void add_missing(struct comparison *cmp, const struct pipe_table_statemen
         if (cmp->out->items[i].kind == TABLES_MISSING &&
             strcmp(cmp->out->items[i].object, statement->name) == 0)
             return;
-    add(cmp, TABLES_MISSING, statement->name, pipe_text_dup(statement->sql), "the %s is missing",
-        what[statement->object]);
+    add(cmp, TABLES_MISSING, statement->name, pipe_text_dup(statement->sql),
+        filled_from != NULL ? "the %s is missing; it takes new rows only, those that are in %s "
+                              "now are not in its roll-up: fill that from them by hand"
+                            : "the %s is missing",
+        what[statement->object], filled_from);
 }
 
 static bool compare_statement(struct comparison *cmp, const struct pipe_table_def *table,
                               const struct pipe_table_statement *statement)
 {
     struct tables_found found = {0};
-    bool exists = false, ok;
+    bool exists = false, has_rows = false, ok;
     if (statement->object == PIPE_TABLE_DATABASE) {
         ok = tables_read_database(&cmp->server, statement->name, &exists);
     } else {
         ok = tables_read(&cmp->server, statement->name, &found);
         exists = found.exists;
+        if (ok && !exists && statement->object == PIPE_TABLE_MATERIALIZED_VIEW)
+            ok = tables_has_rows(&cmp->server, table->name, &has_rows);
     }
     if (ok && exists)
         ok = compare_found(cmp, table, statement, &found);
     else if (ok)
-        add_missing(cmp, statement);
+        add_missing(cmp, statement, has_rows ? table->name : NULL);
     tables_found_free(&found);
     return ok;
 }

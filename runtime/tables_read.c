@@ -140,6 +140,18 @@ bool tables_read(const struct tables_server *server, const char *target, struct 
     return ok;
 }
 
+bool tables_has_rows(const struct tables_server *server, const char *target, bool *any)
+{
+    struct pipe_buf sql = {0};
+    *any = false;
+    pipe_buf_printf(&sql, "SELECT count() FROM system.tables");
+    add_where(&sql, target, "name");
+    pipe_buf_printf(&sql, " AND total_rows > 0" FORMAT);
+    bool ok = ask(server, &sql, take_exists, any);
+    pipe_buf_free(&sql);
+    return ok;
+}
+
 void tables_found_free(struct tables_found *found)
 {
     for (size_t i = 0; i < found->column_count; i++) {

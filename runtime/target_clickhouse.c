@@ -13,6 +13,7 @@
 
 #include "clickhouse.h"
 #include "follower.h"
+#include "tables.h"
 
 #define ASK_MS 10000
 /* Longer than max_execution_time, which the client sends: who gives up first is the server. */
@@ -21,10 +22,13 @@
 
 /* ---- Questions: of a table, or of a partition of it ---- */
 
+enum about { ABOUT_TABLE, ABOUT_ROWS_FROM, ABOUT_ROW };
 struct question {
     struct question *next;
     uint32_t sink;
     int32_t partition; /* -1: of the table */
+    enum about about;
+    int64_t offset;
     struct pipe_clickhouse_request *request;
 };
 
@@ -88,6 +92,12 @@ static struct question *find_question(struct clickhouse_target *target, uint32_t
     return question;
 }
 
+/* Of other things, or of another offset: whoever asked has gone. */
+static bool is_stale(const struct question *question, enum about about, int64_t offset)
+{
+    return question->about != about || question->offset != offset;
+}
+
 static void end_question(struct clickhouse_target *target, struct question *question)
 {
     struct question **at = &target->questions;
@@ -128,14 +138,19 @@ static void add_place(const struct clickhouse_target *target, const char *name, 
     pipe_clickhouse_literal(sql, pipe_str_of(table, strlen(table)));
 }
 
-/* A line a column, its name and type; one without a name holds the engine with its settings. */
+/* A line a column, its name and type; one without a name holds the engine with its settings, those
+ * with a blank before it tell more of the table. */
 static void ask_table(struct clickhouse_target *target, uint32_t sink)
 {
     const char *name = table_of(target, sink)->name;
     struct pipe_buf sql = {0};
     pipe_buf_printf(&sql, "SELECT name, type FROM system.columns");
     add_place(target, name, "table", &sql);
-    pipe_buf_printf(&sql, " UNION ALL SELECT '', engine_full FROM system.tables");
+    pipe_buf_printf(&sql,
+                    " UNION ALL SELECT f.1, f.2 FROM system.tables ARRAY JOIN arrayConcat("
+                    "[('', engine_full), (' engine', engine), (' sorting_key', sorting_key)], "
+                    "arrayMap((d, t) -> (' view', concat(d, '.', t)), "
+                    "dependencies_database, dependencies_table)) AS f");
     add_place(target, name, "name", &sql);
     pipe_buf_printf(&sql, " FORMAT TabSeparatedRaw");
     ask(target, sink, -1, &sql);
@@ -158,16 +173,71 @@ static struct pipe_str column_type(struct pipe_str answer, const char *name)
     return pipe_str_of(NULL, 0);
 }
 
-/* Whether tokens count: without a window a server takes and forgets them. */
-static bool remembers_tokens(struct pipe_str engine)
+/* The value of a line of its own, from malloc; "" if there is none. */
+static char *line_of(struct pipe_str answer, const char *name)
 {
-    static const char setting[] = "deduplication_window = ";
-    const char *at = memmem(engine.data, engine.size, setting, sizeof setting - 1);
+    struct pipe_str text = column_type(answer, name);
+    return text.data != NULL ? pipe_str_dup(text) : pipe_text_dup("");
+}
+
+/* Whether tokens count: without a window a server takes and forgets them. */
+static bool remembers_tokens(const char *engine_full, bool replicated)
+{
+    const char *setting = replicated ? " replicated_deduplication_window = "
+                                     : " non_replicated_deduplication_window = ";
+    const char *at = strstr(engine_full, setting);
     if (at == NULL) /* the default of what is replicated is not 0 */
-        return (engine.size > 10 && memcmp(engine.data, "Replicated", 10) == 0) ||
-               (engine.size > 6 && memcmp(engine.data, "Shared", 6) == 0);
-    at += sizeof setting - 1;
-    return at < engine.data + engine.size && *at >= '1' && *at <= '9';
+        return replicated;
+    at += strlen(setting);
+    return *at >= '1' && *at <= '9';
+}
+
+static bool has_line(struct pipe_str answer, const char *name, const char *value)
+{
+    struct pipe_buf line = {0};
+    pipe_buf_printf(&line, "%s\t%s\n", name, value);
+    const char *at = memmem(answer.data, answer.size, line.data, line.size);
+    bool found = at != NULL && (at == answer.data || at[-1] == '\n');
+    pipe_buf_free(&line);
+    return found;
+}
+
+/* What the columns do not show, and rows would be lost or added up otherwise by. */
+static enum pipe_table_outcome judge_engine(const struct pipe_table_def *table,
+                                            struct pipe_str answer, char *error, size_t error_bytes)
+{
+    char *engine = line_of(answer, " engine"), *full = line_of(answer, "");
+    char *order_by = line_of(answer, " sorting_key");
+    bool replicated = tables_is_replicated(engine);
+    const char *lost = NULL;
+    for (uint32_t i = 0; i < table->rollup_count && lost == NULL; i++)
+        if (!has_line(answer, " view", table->rollups[i].view))
+            lost = table->rollups[i].view;
+    error[0] = '\0';
+    if (!tables_same_engine(engine, full, table->engine))
+        snprintf(error, error_bytes,
+                 "table %s: the engine is %s, but the pipeline needs %s; `tables plan` shows all "
+                 "that differs",
+                 table->name, engine, table->engine);
+    else if (table->keeping != PIPE_TABLE_ALL && !tables_same_key(order_by, table->order_by))
+        snprintf(error, error_bytes,
+                 "table %s: ORDER BY is (%.100s), but rows of one (%.100s) must replace each "
+                 "other; `tables plan` shows all that differs",
+                 table->name, order_by, table->order_by);
+    else if (lost != NULL)
+        snprintf(error, error_bytes,
+                 "table %s has no materialized view %s, or there is no right to see it: its rows "
+                 "would not reach the roll-up; `tables plan` shows what is missing",
+                 table->name, lost);
+    else if (!remembers_tokens(full, replicated))
+        snprintf(error, error_bytes,
+                 "table %s forgets the tokens of inserts: set %sreplicated_deduplication_window to "
+                 "%" PRId64,
+                 table->name, replicated ? "" : "non_", table->deduplication_window);
+    free(engine);
+    free(full);
+    free(order_by);
+    return error[0] == '\0' ? PIPE_TABLE_DONE : PIPE_TABLE_BROKEN;
 }
 
 static enum pipe_table_outcome judge_table(const struct pipe_table_def *table,
@@ -176,7 +246,8 @@ static enum pipe_table_outcome judge_table(const struct pipe_table_def *table,
     if (answer.size == 0) {
         snprintf(
             error, error_bytes,
-            "there is no table %s, or no right to see it; `tables apply` makes what is missing",
+            "there is no table %s, or no right to see it; `tables apply` makes it, empty: rows "
+            "that were confirmed do not come again",
             table->name);
         return PIPE_TABLE_BROKEN;
     }
@@ -193,13 +264,7 @@ static enum pipe_table_outcome judge_table(const struct pipe_table_def *table,
                  type.data != NULL ? type.data : "missing", column->type);
         return PIPE_TABLE_BROKEN;
     }
-    if (remembers_tokens(column_type(answer, "")))
-        return PIPE_TABLE_DONE;
-    snprintf(error, error_bytes,
-             "table %s forgets the tokens of inserts: set non_replicated_deduplication_window to "
-             "%" PRId64,
-             table->name, table->deduplication_window);
-    return PIPE_TABLE_BROKEN;
+    return judge_engine(table, answer, error, error_bytes);
 }
 
 static enum pipe_table_outcome clickhouse_check(struct pipe_table_target *outer, uint32_t sink,
@@ -225,18 +290,22 @@ static enum pipe_table_outcome clickhouse_check(struct pipe_table_target *outer,
 
 /* ---- Whether it has rows of a partition ---- */
 
-static void ask_rows(struct clickhouse_target *target, uint32_t sink, int32_t partition,
-                     int64_t offset)
+static struct question *ask_rows(struct clickhouse_target *target, uint32_t sink, int32_t partition,
+                                 enum about about, int64_t offset)
 {
+    const struct pipe_table_def *table = table_of(target, sink);
     struct pipe_buf sql = {0};
     pipe_buf_printf(&sql, "SELECT count() FROM (SELECT 1 FROM ");
-    pipe_clickhouse_table(&sql, table_of(target, sink)->name);
-    pipe_buf_printf(&sql,
-                    " WHERE _pipe_partition = %d AND _pipe_offset >= %" PRId64
-                    " LIMIT 1) FORMAT TabSeparated",
-                    partition, offset);
-    ask(target, sink, partition, &sql);
+    pipe_clickhouse_table(&sql, table->name);
+    if (about == ABOUT_ROWS_FROM || table->keeping == PIPE_TABLE_ALL)
+        pipe_buf_printf(&sql, " WHERE _pipe_partition = %d AND _pipe_offset %s %" PRId64, partition,
+                        about == ABOUT_ROWS_FROM ? ">=" : "=", offset);
+    pipe_buf_printf(&sql, " LIMIT 1) FORMAT TabSeparated");
+    struct question *question = ask(target, sink, partition, &sql);
+    question->about = about;
+    question->offset = offset;
     pipe_buf_free(&sql);
+    return question;
 }
 
 /* One line with a number. */
@@ -247,16 +316,17 @@ static bool read_count(struct pipe_str answer, int64_t *count)
     return pipe_i64_read(answer, false, count) && *count >= 0;
 }
 
-static enum pipe_table_outcome clickhouse_holds(struct pipe_table_target *outer, uint32_t sink,
-                                                int32_t partition, int64_t offset, bool *any,
-                                                char *error, size_t error_bytes)
+static enum pipe_table_outcome look_for(struct clickhouse_target *target, uint32_t sink,
+                                        int32_t partition, enum about about, int64_t offset,
+                                        bool *any, char *error, size_t error_bytes)
 {
-    struct clickhouse_target *target = target_of(outer);
     struct question *question = find_question(target, sink, partition);
-    if (question == NULL) {
-        ask_rows(target, sink, partition, offset);
-        return PIPE_TABLE_PENDING;
+    if (question != NULL && is_stale(question, about, offset)) {
+        end_question(target, question);
+        question = NULL;
     }
+    if (question == NULL)
+        question = ask_rows(target, sink, partition, about, offset);
     const struct pipe_clickhouse_result *result = pipe_clickhouse_look(question->request);
     enum pipe_table_outcome outcome = outcome_of(result);
     int64_t count = 0;
@@ -271,6 +341,21 @@ static enum pipe_table_outcome clickhouse_holds(struct pipe_table_target *outer,
     *any = count > 0;
     end_question(target, question);
     return outcome;
+}
+
+static enum pipe_table_outcome clickhouse_holds(struct pipe_table_target *outer, uint32_t sink,
+                                                int32_t partition, int64_t offset, bool *any,
+                                                char *error, size_t error_bytes)
+{
+    return look_for(target_of(outer), sink, partition, ABOUT_ROWS_FROM, offset, any, error,
+                    error_bytes);
+}
+
+static enum pipe_table_outcome clickhouse_has(struct pipe_table_target *outer, uint32_t sink,
+                                              int32_t partition, int64_t offset, bool *any,
+                                              char *error, size_t error_bytes)
+{
+    return look_for(target_of(outer), sink, partition, ABOUT_ROW, offset, any, error, error_bytes);
 }
 
 /* ---- Attempts ---- */
@@ -394,6 +479,7 @@ static void clickhouse_close(struct pipe_table_target *outer)
 static const struct pipe_table_ops clickhouse_ops = {
     .check = clickhouse_check,
     .holds = clickhouse_holds,
+    .has = clickhouse_has,
     .begin = clickhouse_begin,
     .look = clickhouse_look,
     .end = clickhouse_end,

@@ -19,6 +19,7 @@
 struct greatest {
     int32_t partition;
     int64_t last;
+    int64_t gap; /* the first offset that no file has, with files behind it; -1: none */
 };
 
 /* The directory of one sink. */
@@ -46,16 +47,21 @@ static struct native_target *target_of(struct pipe_table_target *target)
     return (struct native_target *)target;
 }
 
-static int64_t *greatest_of(struct place *place, int32_t partition)
+static struct greatest *part_of(struct place *place, int32_t partition)
 {
     for (uint32_t i = 0; i < place->partition_count; i++) {
         if (place->greatest[i].partition == partition)
-            return &place->greatest[i].last;
+            return &place->greatest[i];
     }
     place->greatest =
         pipe_realloc(place->greatest, (place->partition_count + 1) * sizeof *place->greatest);
-    place->greatest[place->partition_count] = (struct greatest){partition, -1};
-    return &place->greatest[place->partition_count++].last;
+    place->greatest[place->partition_count] = (struct greatest){partition, -1, -1};
+    return &place->greatest[place->partition_count++];
+}
+
+static int64_t *greatest_of(struct place *place, int32_t partition)
+{
+    return &part_of(place, partition)->last;
 }
 
 /* ---- The directory ---- */
@@ -126,8 +132,13 @@ static enum pipe_table_outcome check(struct pipe_table_target *base, uint32_t si
         return tell(errno, place->directory, error, error_bytes);
     if (!pipe_native_list(place->directory, &files, &count, error, error_bytes))
         return tell(errno, NULL, error, error_bytes);
-    for (uint32_t i = 0; i < count; i++)
-        *greatest_of(place, files[i].partition) = files[i].last;
+    place->partition_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct greatest *part = part_of(place, files[i].partition);
+        if (part->gap < 0 && files[i].first > part->last + 1)
+            part->gap = part->last + 1;
+        part->last = files[i].last;
+    }
     free(files);
     place->ready = true;
     return PIPE_TABLE_DONE;
@@ -141,6 +152,25 @@ static enum pipe_table_outcome holds(struct pipe_table_target *base, uint32_t si
     if (outcome == PIPE_TABLE_DONE)
         *any = *greatest_of(&target_of(base)->places[sink], partition) >= offset;
     return outcome;
+}
+
+/* Every record of the log is a row, and the log begins with offset 0: files leave no offset out. */
+static bool keeps(struct pipe_table_target *base, uint32_t sink, int32_t partition, int64_t mark,
+                  char *error, size_t error_bytes)
+{
+    struct place *place = &target_of(base)->places[sink];
+    if (check(base, sink, error, error_bytes) != PIPE_TABLE_DONE)
+        return true; /* attempts will tell */
+    const struct greatest *part = part_of(place, partition);
+    int64_t from = part->gap >= 0 ? part->gap : part->last + 1;
+    if (from >= mark)
+        return true;
+    snprintf(error, error_bytes,
+             "%s: files of partition %d are gone: the rows from offset %" PRId64
+             " on, of those before %" PRId64 " that this run has brought there; put them back, or "
+             "run in another directory",
+             place->directory, partition, from, mark);
+    return false;
 }
 
 /* ---- Writing ---- */
@@ -327,7 +357,14 @@ static void close_target(struct pipe_table_target *base)
 
 struct pipe_table_target *pipe_target_native(const struct pipe_plan *plan, const char *dir)
 {
-    static const struct pipe_table_ops ops = {check, holds, begin, look, end, poll, close_target};
+    static const struct pipe_table_ops ops = {.check = check,
+                                              .holds = holds,
+                                              .keeps = keeps,
+                                              .begin = begin,
+                                              .look = look,
+                                              .end = end,
+                                              .poll = poll,
+                                              .close = close_target};
     struct native_target *target = pipe_calloc(1, sizeof *target);
     target->target.ops = &ops;
     target->plan = plan;

@@ -218,12 +218,14 @@ void pipe_feeder_put_stops(struct pipe_buf *to, const struct pipe_feeder_options
     pipe_avro_put_long(to, options->stop_count);
     for (uint32_t i = 0; i < options->stop_count; i++)
         pipe_avro_put_long(to, options->stops[i]);
+    pipe_avro_put_long(to, (int64_t)options->definition);
 }
 
 bool pipe_feeder_get_stops(struct pipe_reader *from, struct pipe_feeder_options *options)
 {
-    int64_t count = 0;
+    int64_t count = 0, definition = 0;
     options->stop_count = 0;
+    options->definition = 0;
     if (from->at == from->end)
         return true;
     if (!pipe_avro_long(from, &count) || count < 0 || count > PIPE_FEEDER_STOPS)
@@ -233,6 +235,9 @@ bool pipe_feeder_get_stops(struct pipe_reader *from, struct pipe_feeder_options 
             return false;
     }
     options->stop_count = (uint32_t)count;
+    if (from->at != from->end && !pipe_avro_long(from, &definition))
+        return false;
+    options->definition = (uint64_t)definition;
     return true;
 }
 

@@ -146,6 +146,12 @@ static bool take_options(struct kafka_traffic *traffic, const struct pipe_ledger
 {
     const struct pipe_run_options *given = &traffic->options->run;
     struct pipe_feeder_options *options = &traffic->feeder_options;
+    uint32_t index = (uint32_t)(traffic->def - traffic->plan->traffics);
+    if (!pipe_feeder_is_same(traffic->plan, index, &stored->options))
+        return fail(traffic, PIPE_EXIT_STATE,
+                    "the traffic of seed %" PRIu64 " was begun with another `traffic %s` "
+                    "statement: send it with that one, or give another --seed",
+                    options->seed, traffic->def->name);
     return same_option(traffic, "rate", given->has_rate, &options->rate_per_second,
                        stored->options.rate_per_second) &&
            same_option(traffic, "start", given->has_start, &options->start_ms,
@@ -176,6 +182,8 @@ static bool read_position(struct kafka_traffic *traffic)
                     traffic->feeder_options.seed, head.position);
     if (!traffic->known && found.found && !take_options(traffic, &head))
         return false;
+    traffic->feeder_options.definition =
+        pipe_feeder_definition(traffic->plan, (uint32_t)(traffic->def - traffic->plan->traffics));
     close_counts(traffic, traffic->known && head.position != traffic->committed);
     traffic->committed = traffic->sent = traffic->attempted = head.position;
     traffic->known = true;

@@ -29,11 +29,11 @@ SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fs
 -- rollup of sink clean_olap
 CREATE TABLE IF NOT EXISTS lumen.by_minute
 (
-    minute DateTime('UTC'),
+    minute DateTime64(0, 'UTC'),
     category String,
     country String,
     events SimpleAggregateFunction(sum, Int64),
-    revenue_cents SimpleAggregateFunction(sum, Nullable(Int64))
+    revenue_cents SimpleAggregateFunction(sum, Nullable(Int128))
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (minute, category, country)
@@ -41,13 +41,21 @@ SETTINGS non_replicated_deduplication_window = 10000, allow_nullable_key = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS lumen.by_minute_view TO lumen.by_minute AS
 SELECT
-    toStartOfMinute(occurred_at) AS minute,
-    category,
-    country,
+    _pipe_key_0 AS minute,
+    _pipe_key_1 AS category,
+    _pipe_key_2 AS country,
     toInt64(count()) AS events,
-    sum(price_cents) AS revenue_cents
-FROM lumen.events
-GROUP BY minute, category, country;
+    sum(_pipe_value_1) AS revenue_cents
+FROM
+(
+    SELECT
+        addSeconds(toDateTime64(0, 0, 'UTC'), intDiv(toUnixTimestamp64Milli(occurred_at) - positiveModulo(toUnixTimestamp64Milli(occurred_at), 60000), 1000)) AS _pipe_key_0,
+        category AS _pipe_key_1,
+        country AS _pipe_key_2,
+        toInt128(price_cents) AS _pipe_value_1
+    FROM lumen.events
+)
+GROUP BY _pipe_key_0, _pipe_key_1, _pipe_key_2;
 
 -- sink windows_olap from by_category
 CREATE TABLE IF NOT EXISTS lumen.windows

@@ -658,7 +658,8 @@ static void sink_clean_topic(struct pipe_task *task, const struct pipe_record *r
 
 /* sink clean_olap from clean to clickhouse table 'lumen.events' order by occurred_at, event_id
  * rollup 'lumen.by_minute' by minute(occurred_at), category, country aggregate count() as
- * events, sum(price_cents) as revenue_cents exactly once (clickstream.pipe:55) */
+ * events, sum(price_cents) as revenue_cents commit every 200ms exactly once
+ * (clickstream.pipe:55) */
 static void sink_clean_olap(struct pipe_task *task, const struct pipe_record *record,
                             const struct click *row)
 {
@@ -669,7 +670,7 @@ static void sink_clean_olap(struct pipe_task *task, const struct pipe_record *re
 }
 
 /* sink clean_lake from clean to iceberg table 'lumen.events' partition by day(occurred_at)
- * commit every 10s or 128MiB exactly once (clickstream.pipe:65) */
+ * commit every 10s or 128MiB exactly once (clickstream.pipe:66) */
 static void sink_clean_lake(struct pipe_task *task, const struct pipe_record *record,
                             const struct click *row)
 {
@@ -755,7 +756,7 @@ static void sink_windows_topic(struct pipe_task *task, const struct pipe_record 
 }
 
 /* sink windows_olap from by_category to clickhouse table 'lumen.windows' exactly once
- * (clickstream.pipe:61) */
+ * (clickstream.pipe:62) */
 static void sink_windows_olap(struct pipe_task *task, const struct pipe_record *record,
                               const struct by_category *row)
 {
@@ -957,8 +958,8 @@ static void sink_sessions_topic(struct pipe_task *task, const struct pipe_record
               pipe_str_of(task->value.data, task->value.size));
 }
 
-/* sink sessions_olap from sessions to clickhouse table 'lumen.sessions' exactly once
- * (clickstream.pipe:62) */
+/* sink sessions_olap from sessions to clickhouse table 'lumen.sessions' commit every 2s exactly
+ * once (clickstream.pipe:63) */
 static void sink_sessions_olap(struct pipe_task *task, const struct pipe_record *record,
                                const struct sessions *row)
 {
@@ -1147,7 +1148,8 @@ static void sink_dead_letters(struct pipe_task *task, const struct pipe_record *
               pipe_str_of(task->value.data, task->value.size));
 }
 
-/* sink dlq_olap from rejected to clickhouse table 'lumen.dlq' exactly once (clickstream.pipe:63) */
+/* sink dlq_olap from rejected to clickhouse table 'lumen.dlq' commit every 2s exactly once
+ * (clickstream.pipe:64) */
 static void sink_dlq_olap(struct pipe_task *task, const struct pipe_record *record,
                           const struct pipe_reject *row)
 {
@@ -1415,11 +1417,11 @@ static const struct pipe_table_column clean_olap_columns[] = {
     {"_pipe_offset", "Int64"},
 };
 static const struct pipe_table_column clean_olap_rollup[] = {
-    {"minute", "DateTime('UTC')"},
+    {"minute", "DateTime64(0, 'UTC')"},
     {"category", "String"},
     {"country", "String"},
     {"events", "SimpleAggregateFunction(sum, Int64)"},
-    {"revenue_cents", "SimpleAggregateFunction(sum, Nullable(Int64))"},
+    {"revenue_cents", "SimpleAggregateFunction(sum, Nullable(Int128))"},
 };
 static const struct pipe_table_rollup clean_olap_rollups[] = {
     {
@@ -1430,13 +1432,24 @@ static const struct pipe_table_rollup clean_olap_rollups[] = {
         .column_count = 5,
         .select =
             "SELECT\n"
-            "    toStartOfMinute(occurred_at) AS minute,\n"
-            "    category,\n"
-            "    country,\n"
+            "    _pipe_key_0 AS minute,\n"
+            "    _pipe_key_1 AS category,\n"
+            "    _pipe_key_2 AS country,\n"
             "    toInt64(count()) AS events,\n"
-            "    sum(price_cents) AS revenue_cents\n"
-            "FROM lumen.events\n"
-            "GROUP BY minute, category, country",
+            "    sum(_pipe_value_1) AS revenue_cents\n"
+            "FROM\n"
+            "(\n"
+            "    SELECT\n"
+            "        addSeconds(toDateTime64(0, 0, 'UTC'), "
+            "intDiv(toUnixTimestamp64Milli(occurred_at) - "
+            "positiveModulo(toUnixTimestamp64Milli(occurred_at), 60000), 1000)) AS "
+            "_pipe_key_0,\n"
+            "        category AS _pipe_key_1,\n"
+            "        country AS _pipe_key_2,\n"
+            "        toInt128(price_cents) AS _pipe_value_1\n"
+            "    FROM lumen.events\n"
+            ")\n"
+            "GROUP BY _pipe_key_0, _pipe_key_1, _pipe_key_2",
     },
 };
 static const struct pipe_table_statement clean_olap_statements[] = {
@@ -1469,11 +1482,11 @@ static const struct pipe_table_statement clean_olap_statements[] = {
     {PIPE_TABLE_TABLE, "lumen.by_minute",
         "CREATE TABLE IF NOT EXISTS lumen.by_minute\n"
         "(\n"
-        "    minute DateTime('UTC'),\n"
+        "    minute DateTime64(0, 'UTC'),\n"
         "    category String,\n"
         "    country String,\n"
         "    events SimpleAggregateFunction(sum, Int64),\n"
-        "    revenue_cents SimpleAggregateFunction(sum, Nullable(Int64))\n"
+        "    revenue_cents SimpleAggregateFunction(sum, Nullable(Int128))\n"
         ")\n"
         "ENGINE = AggregatingMergeTree\n"
         "ORDER BY (minute, category, country)\n"
@@ -1482,13 +1495,24 @@ static const struct pipe_table_statement clean_olap_statements[] = {
         "CREATE MATERIALIZED VIEW IF NOT EXISTS lumen.by_minute_view TO lumen.by_minute "
         "AS\n"
         "SELECT\n"
-        "    toStartOfMinute(occurred_at) AS minute,\n"
-        "    category,\n"
-        "    country,\n"
+        "    _pipe_key_0 AS minute,\n"
+        "    _pipe_key_1 AS category,\n"
+        "    _pipe_key_2 AS country,\n"
         "    toInt64(count()) AS events,\n"
-        "    sum(price_cents) AS revenue_cents\n"
-        "FROM lumen.events\n"
-        "GROUP BY minute, category, country"},
+        "    sum(_pipe_value_1) AS revenue_cents\n"
+        "FROM\n"
+        "(\n"
+        "    SELECT\n"
+        "        addSeconds(toDateTime64(0, 0, 'UTC'), "
+        "intDiv(toUnixTimestamp64Milli(occurred_at) - "
+        "positiveModulo(toUnixTimestamp64Milli(occurred_at), 60000), 1000)) AS "
+        "_pipe_key_0,\n"
+        "        category AS _pipe_key_1,\n"
+        "        country AS _pipe_key_2,\n"
+        "        toInt128(price_cents) AS _pipe_value_1\n"
+        "    FROM lumen.events\n"
+        ")\n"
+        "GROUP BY _pipe_key_0, _pipe_key_1, _pipe_key_2"},
 };
 static const struct pipe_table_def clean_olap_table = {
     .name = "lumen.events",
@@ -1708,7 +1732,7 @@ static const struct pipe_sink_def sinks[] = {
         .format = PIPE_FORMAT_JSONL,
         .row = &click_type,
         .exactly_once = true,
-        .commit_ms = 1000,
+        .commit_ms = 200,
         .commit_bytes = 16777216,
         .fresh_ms = 1000,
         .table = &clean_olap_table,
@@ -1733,7 +1757,7 @@ static const struct pipe_sink_def sinks[] = {
         .format = PIPE_FORMAT_JSONL,
         .row = &sessions_type,
         .exactly_once = true,
-        .commit_ms = 1000,
+        .commit_ms = 2000,
         .commit_bytes = 16777216,
         .table = &sessions_olap_table,
     },
@@ -1745,7 +1769,7 @@ static const struct pipe_sink_def sinks[] = {
         .format = PIPE_FORMAT_JSONL,
         .row = &pipe_reject_type,
         .exactly_once = true,
-        .commit_ms = 1000,
+        .commit_ms = 2000,
         .commit_bytes = 16777216,
         .table = &dlq_olap_table,
     },
@@ -1893,8 +1917,8 @@ static const char explain_text[] =
     "local: key holds session_id; bound: rate x 1d x 40 B\n"
     " 10       kafka sink clean_topic         events.clean, key session_id, json; "
     "exactly once: in the commit that holds the input offsets\n"
-    " 11       clickhouse sink clean_olap     lumen.events; exactly once: JSON lines in "
-    "the run directory, cut back to the last commit\n"
+    " 11       clickhouse sink clean_olap     lumen.events; exactly once: from a topic "
+    "to the server, or embedded to Native files\n"
     " 12       iceberg sink clean_lake        lumen.events; exactly once: JSON lines in "
     "the run directory, cut back to the last commit\n"
     " 13       stream by_category             from clean\n"
@@ -1904,20 +1928,20 @@ static const char explain_text[] =
     "category, country, emit on close; merges the partials; late to late_clicks\n"
     " 16         kafka sink windows_topic     agg.windows, key category, country, json; "
     "exactly once: in the commit that holds the input offsets\n"
-    " 17         clickhouse sink windows_olap lumen.windows; exactly once: JSON lines in "
-    "the run directory, cut back to the last commit\n"
+    " 17         clickhouse sink windows_olap lumen.windows; exactly once: from a topic "
+    "to the server, or embedded to Native files\n"
     " 18       stream sessions                from clean\n"
     " 19         window sessions              STATE sessions  session gap 30s by "
     "session_id, emit on close; local: key holds session_id; late to late_clicks\n"
     " 20         kafka sink sessions_topic    agg.sessions, key session_id, json; "
     "exactly once: in the commit that holds the input offsets\n"
-    " 21         clickhouse sink sessions_olap lumen.sessions; exactly once: JSON lines "
-    "in the run directory, cut back to the last commit\n"
+    " 21         clickhouse sink sessions_olap lumen.sessions; exactly once: from a "
+    "topic to the server, or embedded to Native files\n"
     " 22 rejects rejected                     from clicks, valid, clean, by_category\n"
     " 23   kafka sink dead_letters            events.dlq, key reason, json; exactly "
     "once: in the commit that holds the input offsets\n"
-    " 24   clickhouse sink dlq_olap           lumen.dlq; exactly once: JSON lines in the "
-    "run directory, cut back to the last commit\n"
+    " 24   clickhouse sink dlq_olap           lumen.dlq; exactly once: from a topic to "
+    "the server, or embedded to Native files\n"
     " 25 late rows late_clicks                from by_category, sessions\n"
     " 26   kafka sink late_topic              events.late, key session_id, json; exactly "
     "once: in the commit that holds the input offsets\n"
@@ -2684,11 +2708,11 @@ static const char plan_json[] =
     "  {\n"
     "   \"append_revisions\": false,\n"
     "   \"commit_bytes\": 16777216,\n"
-    "   \"commit_ms\": 1000,\n"
+    "   \"commit_ms\": 200,\n"
     "   \"exactly_once\": true,\n"
     "   \"from\": \"clean\",\n"
-    "   \"guarantee\": \"exactly once: JSON lines in the run directory, cut back to the "
-    "last commit\",\n"
+    "   \"guarantee\": \"exactly once: from a topic to the server, or embedded to Native "
+    "files\",\n"
     "   \"key\": [],\n"
     "   \"kind\": \"clickhouse\",\n"
     "   \"name\": \"clean_olap\",\n"
@@ -2920,8 +2944,8 @@ static const char plan_json[] =
     "   \"commit_ms\": 1000,\n"
     "   \"exactly_once\": true,\n"
     "   \"from\": \"by_category\",\n"
-    "   \"guarantee\": \"exactly once: JSON lines in the run directory, cut back to the "
-    "last commit\",\n"
+    "   \"guarantee\": \"exactly once: from a topic to the server, or embedded to Native "
+    "files\",\n"
     "   \"key\": [],\n"
     "   \"kind\": \"clickhouse\",\n"
     "   \"name\": \"windows_olap\",\n"
@@ -3077,11 +3101,11 @@ static const char plan_json[] =
     "  {\n"
     "   \"append_revisions\": false,\n"
     "   \"commit_bytes\": 16777216,\n"
-    "   \"commit_ms\": 1000,\n"
+    "   \"commit_ms\": 2000,\n"
     "   \"exactly_once\": true,\n"
     "   \"from\": \"sessions\",\n"
-    "   \"guarantee\": \"exactly once: JSON lines in the run directory, cut back to the "
-    "last commit\",\n"
+    "   \"guarantee\": \"exactly once: from a topic to the server, or embedded to Native "
+    "files\",\n"
     "   \"key\": [],\n"
     "   \"kind\": \"clickhouse\",\n"
     "   \"name\": \"sessions_olap\",\n"
@@ -3180,11 +3204,11 @@ static const char plan_json[] =
     "  {\n"
     "   \"append_revisions\": false,\n"
     "   \"commit_bytes\": 16777216,\n"
-    "   \"commit_ms\": 1000,\n"
+    "   \"commit_ms\": 2000,\n"
     "   \"exactly_once\": true,\n"
     "   \"from\": \"rejected\",\n"
-    "   \"guarantee\": \"exactly once: JSON lines in the run directory, cut back to the "
-    "last commit\",\n"
+    "   \"guarantee\": \"exactly once: from a topic to the server, or embedded to Native "
+    "files\",\n"
     "   \"key\": [],\n"
     "   \"kind\": \"clickhouse\",\n"
     "   \"name\": \"dlq_olap\",\n"

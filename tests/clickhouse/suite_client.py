@@ -1,6 +1,7 @@
 """The runtime's client (runtime/clickhouse*.c) against the engine, with every fault: what it says
 became of a statement, and what did."""
 
+import base64
 import os
 import subprocess
 
@@ -213,16 +214,18 @@ def test_nothing_is_sent_twice_silently(env):
 
 
 def test_answers_that_are_not_of_clickhouse(env):
-    """A proxy in between: 502 and 504 say nothing, also behind a success; 404 and 413 stay."""
+    """A proxy in between: 502 and 504 say nothing, also behind a success; 404
+    and redirects pass, 413 stays."""
     table(env)
     for status, after, expected in (
         (502, False, "unknown"),
         (504, True, "unknown"),
         (500, True, "unknown"),
         (429, False, "retry"),
-        (404, False, "fatal"),
+        (404, False, "retry"),
         (413, False, "fatal"),
-        (301, False, "fatal"),
+        (301, False, "retry"),
+        (308, False, "retry"),
     ):
         order = {"status": status, "after": after, "body": "<html>\r\nno\x01</html>"}
         env.server.fault(kind="answer", match="^INSERT", **order)
@@ -232,6 +235,11 @@ def test_answers_that_are_not_of_clickhouse(env):
     assert count(env) == 2000
     env.server.fault(kind="answer", match="^INSERT", status=200, body="hello")
     assert insert(env).outcome == "unknown"
+    headers = {"X-ClickHouse-Exception-Code": "99999999999999999999x"}
+    env.server.fault(kind="answer", match="^INSERT", status=500, body="a\u0085b", headers=headers)
+    answer = insert(env)
+    assert (answer.outcome, answer.code) == ("unknown", 0), answer.results
+    assert "whose code is no number (HTTP 500): a b" in answer.error, answer.error
 
 
 def test_deadline_with_the_insert_going_on(env):
@@ -293,7 +301,9 @@ def test_urls(env):
     answer = drive(env, "SELECT currentDatabase()", environment={"PIPE_CLICKHOUSE_URL": url})
     assert answer.lines[0] == env.name
     for url, part in (
-        ("http://u:p@127.0.0.1:1", "must not hold credentials"),
+        ("http://u:SecretX@127.0.0.1:1", "must not hold credentials"),
+        ("http://u:SecretX/y@127.0.0.1:1", "must not hold credentials"),
+        ("http://127.0.0.1:99999", "PIPE_CLICKHOUSE_URL must be http://"),
         ("tcp://127.0.0.1:9000", "must be http://"),
         ("http://127.0.0.1:1/a/b", "must be http://"),
         ("http://127.0.0.1:1?x=1", "must be http://"),
@@ -304,6 +314,35 @@ def test_urls(env):
             stdout=subprocess.PIPE,
         )
         assert done.returncode == 1 and part in done.stdout.decode(), done.stdout
+        assert b"SecretX" not in done.stdout
+
+
+def test_credentials_that_break_lines(env):
+    for name, value in (
+        ("USER", "a:b"),
+        ("USER", "a\r\nX: y"),
+        ("PASSWORD", "a\nb"),
+        ("TOKEN", "t\rx"),
+    ):
+        done = subprocess.run(
+            [env.program("clickhouse-driver"), "SELECT 1"],
+            env={**os.environ, **env.server.environment(), f"PIPE_CLICKHOUSE_{name}": value},
+            stdout=subprocess.PIPE,
+        )
+        assert done.returncode == 1, done.stdout
+        assert f"PIPE_CLICKHOUSE_{name} must not hold".encode() in done.stdout, done.stdout
+
+
+def test_server_that_tells_secrets(env):
+    """What it says of the request is shown without the credentials, also where the text is cut."""
+    with env.start_server(user="writer", password="s3cret-word") as server:
+        basic = base64.b64encode(b"writer:s3cret-word").decode()
+        for before in ("", "x" * 470):
+            text = f"{before} got {basic} of s3cret-word"
+            server.fault(kind="exception", code=36, text=text, match="^SELECT 42")
+            answer = drive(env, "SELECT 42", server=server)
+            assert answer.code == 36 and "***" in answer.error, answer.error
+            assert "s3cr" not in answer.error and basic[:6] not in answer.error, answer.error
 
 
 def test_tls(env):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from datetime import date
 
 import service
 
@@ -125,11 +126,13 @@ def test_columns_are_added(env):
         )
         code, lines, _ = tables(env, server, "plan", "--sql")
         assert code == 1
-        assert "shop.events: column small (Nullable(Int32)) is missing" in lines, lines
+        missing = "shop.events: column small (Nullable(Int32)) is missing"
+        assert missing + " (existing rows read as NULL)" in lines, lines
         added = "ALTER TABLE shop.events ADD COLUMN IF NOT EXISTS op String AFTER version;"
         assert added in lines, lines
         lines = applied(env, server)
-        assert "shop.events: column op (String) is missing; put right" in lines
+        missing = "shop.events: column op (String) is missing (existing rows read as '')"
+        assert missing + "; put right" in lines, lines
         names = [row[0] for row in server.rows("DESCRIBE shop.events")]
         assert names.index("op") == names.index("version") + 1
         assert len(server.rows("DESCRIBE shop.current_last")) == 4
@@ -212,6 +215,58 @@ def test_other_rollup_is_refused(env):
         refused(env, server, "shop.by_hour_view: adds up otherwise: SELECT")
 
 
+def call(command, env, environment):
+    done = subprocess.run(
+        command, cwd=env.scratch, env=environment, text=True, capture_output=True, timeout=120
+    )
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_rollups_at_every_end(env):
+    """Columns of roll-ups with the names of the table's columns or of words of SQL, the years 0001
+    to 9999, sums beyond 64 bits and 38 digits: exact, and reconcile compares them."""
+    environment = {**os.environ, "PIPEC_HOME": str(service.ROOT)}
+    path, run = env.scratch / "rollups", env.scratch / "run"
+    years = ("0001", "1899", "1960", "2026", "2150", "2300", "9999")
+    most, wide = 2**63 - 1, 10**38 - 1
+    lines = ["at,day,c1,n,d,true,Index"]
+    for year in years:
+        stamp = f"{year}-12-31T23:59:59.999"
+        lines += [f"{stamp}Z,{stamp}999Z,{c},{most},{wide},true,7" for c in (1, 1, 2)]
+    (env.scratch / "rollups.csv").write_text("\n".join(lines) + "\n")
+    build = [env.build / "pipec", "build", service.HERE / "rollups.pipe", "-o", path]
+    call([*build, "--out", env.scratch / "generated"], env, environment)
+    with env.start_server() as server:
+        environment |= server.environment()
+        call([path, "tables", "apply"], env, environment)
+        call([path, "run", "--embedded", run, "--until-end"], env, environment)
+        text = call([path, "reconcile", run], env, environment)
+        assert text.endswith("exact true\n") and text.count("  roll-ups") > 0, text
+        last = {year: (date(int(year), 12, 31) - date(1970, 1, 1)).days for year in years}
+        found = server.rows(
+            "SELECT toInt32(day), c1, sum(n), max(most), toUnixTimestamp64Micro(max(at)), "
+            "sum(`NULL`), sum(side) FROM edge.by_day GROUP BY day, c1 ORDER BY day, c1"
+        )
+        assert found == [
+            [str(value) for value in (days, c, (3 - c) * most, most, micros)] + [str(3 - c)] * 2
+            for days in last.values()
+            for micros in [(days + 1) * 86400 * 10**6 - 1]
+            for c in (1, 2)
+        ], found
+        found = server.rows(
+            "SELECT reinterpretAsInt64(minute), reinterpretAsInt64(hour), toInt32(month), "
+            "toInt32(year), sum(total), avgMerge(mean) > 9.2e18, sum(`all`) FROM edge.by_time "
+            "GROUP BY minute, hour, month, year ORDER BY minute"
+        )
+        assert found == [
+            [str((days + 1) * 86400 - less) for less in (60, 3600)]
+            + [str(days - 30)]
+            + [str((date(int(year), 1, 1) - date(1970, 1, 1)).days), str(3 * wide), "1", "21"]
+            for year, days in last.items()
+        ], found
+
+
 def test_columns_that_no_insert_can_fill_are_refused(env):
     with env.start_server() as server:
         applied(env, server)
@@ -246,8 +301,11 @@ def test_no_server(env):
         server.kill()
         code, lines, errors = tables(env, server, "plan")
         assert (code, lines) == (1, []) and errors.startswith("tables tables: "), errors
+        assert server.url in errors, errors
         code, _, errors = tables(env, server, "plan", PIPE_CLICKHOUSE_URL="")
         assert code == 2 and "PIPE_CLICKHOUSE_URL" in errors
         assert tables(env, server, "frob")[0] == 2
+        code, _, errors = tables(env, server, "plan", "--embedded", "x")
+        assert code == 2 and "it takes no directory" in errors, errors
         assert tables(env, server)[0] == 2
         assert tables(env, server, "--help")[0] == 0

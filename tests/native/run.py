@@ -124,7 +124,55 @@ def test_inspect(program, scratch):
     assert refused(program, "inspect", run, "table", "every_typ")[1] == (
         "types inspect: there is no ClickHouse sink every_typ; did you mean every_type?\n"
     )
-    assert program("inspect", scratch / "elsewhere", "table", "states") == ""
+    assert refused(program, "inspect", run, "table", "zzz")[1] == (
+        "types inspect: there is no ClickHouse sink zzz; there is every_type, states\n"
+    )
+    for what in (["table", "states"], ["topics"]):
+        text = refused(program, "inspect", scratch / "elsewhere", *what)[1]
+        assert "elsewhere is not the directory of a run" in text and "RocksDB" not in text, text
+
+
+def test_inspect_head(program, scratch):
+    """A reader that has enough ends the command without a word; a run that can't write fails."""
+    run = scratch / "run"
+    program.fill(run, every.every_row(400))
+    for what in (["dump", "kept"], ["table", "every_type"]):
+        command = subprocess.Popen(
+            [program.path, "inspect", run, *what],
+            restore_signals=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        command.stdout.readline()
+        command.stdout.close()
+        errors = command.stderr.read()
+        command.stderr.close()
+        assert (command.wait(), errors) == (0, b""), (command.returncode, errors)
+
+
+def test_files_gone(program, scratch):
+    """A run does not go on behind files that somebody has taken away, and the log keeps all."""
+    original = scratch / "run"
+    values = every.every_row(200)
+    program.fill(original, values[:100])
+    program.fill(original, values)
+    names = sorted(path.name for path in original.glob("tables/every_type/00000-*"))
+    assert len(names) > 1
+
+    def without(change):
+        run = scratch / "gone"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(original, run)
+        change(run / "tables" / "every_type")
+        return refused(program, "run", "--embedded", run, "--until-end")[1]
+
+    for name in names:
+        text = without(lambda directory: (directory / name).unlink())
+        assert "files of partition 0 are gone" in text, text
+    text = without(shutil.rmtree)
+    assert "are gone: the rows from offset 0 on" in text, text
+    program("run", "--embedded", original, "--until-end")
+    assert reconcile(program, original)[0] == 0
 
 
 def main():

@@ -48,7 +48,7 @@ struct work { /* an insert or a question, on the server */
     enum stage stage;
     struct table *table;
     bool conditional;
-    int32_t partition;
+    int32_t partition; /* -1: any */
     int64_t first, last;
     char token[65];
     struct rows rows; /* of its block; when it runs, what it adds */
@@ -189,8 +189,8 @@ static int64_t count_range(const struct work *work)
     int64_t count = 0;
     for (size_t i = 0; i < work->table->rows.count; i++) {
         const struct sim_row *row = &work->table->rows.items[i];
-        count += row->partition == work->partition && row->offset >= work->first &&
-                 row->offset <= work->last;
+        count += (row->partition == work->partition || work->partition < 0) &&
+                 row->offset >= work->first && row->offset <= work->last;
     }
     return count;
 }
@@ -199,9 +199,14 @@ static void tell_columns(struct work *work)
 {
     const struct pipe_table_def *def = work->table->sink->table;
     size_t used = (size_t)snprintf(work->answer, sizeof work->answer,
-                                   "\tMergeTree SETTINGS non_replicated_deduplication_window = "
-                                   "%lld\n",
-                                   (long long)def->deduplication_window);
+                                   "\t%s ORDER BY (%s) SETTINGS "
+                                   "non_replicated_deduplication_window = %lld\n"
+                                   " engine\t%.*s\n sorting_key\t%s\n",
+                                   def->engine, def->order_by, (long long)def->deduplication_window,
+                                   (int)strcspn(def->engine, "("), def->engine, def->order_by);
+    for (uint32_t i = 0; i < def->rollup_count && used < sizeof work->answer; i++)
+        used += (size_t)snprintf(work->answer + used, sizeof work->answer - used, " view\t%s\n",
+                                 def->rollups[i].view);
     for (uint32_t i = 0; i < def->column_count && used < sizeof work->answer; i++)
         used += (size_t)snprintf(work->answer + used, sizeof work->answer - used, "%s\t%s\n",
                                  def->columns[i].name, def->columns[i].type);
@@ -306,8 +311,13 @@ static struct work *read_call(const struct pipe_clickhouse_call *call)
         work->first = number_behind(sql, "BETWEEN");
         work->last = number_behind(strstr(sql, "BETWEEN"), "AND");
     } else if (work->kind == KIND_HOLDS) {
-        work->partition = (int32_t)number_behind(sql, "_pipe_partition = ");
-        work->last = INT64_MAX;
+        bool last = strstr(sql, "_pipe_offset = ") != NULL;
+        bool behind = strstr(sql, "_pipe_offset >= ") != NULL;
+        work->partition = last || behind ? (int32_t)number_behind(sql, "_pipe_partition = ") : -1;
+        work->first = last     ? number_behind(sql, "_pipe_offset = ")
+                      : behind ? number_behind(sql, "_pipe_offset >= ")
+                               : 0;
+        work->last = last ? work->first : INT64_MAX;
     } else if (work->rows.count > 0) {
         work->partition = work->rows.items[0].partition;
         work->first = work->rows.items[0].offset;

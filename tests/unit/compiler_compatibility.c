@@ -58,7 +58,7 @@ static const struct pair {
     {RECORD("{'name':'a','type':'int'},{'name':'b','type':'string'}"), A("'int'"), PC5020,
      "field `b`, of type \"string\", is not in @w and has no default in @r"},
     {RECORD("{'name':'a','type':'int'},{'name':'b','type':['null','int']}"), A("'int'"), PC5020,
-     "add \"default\": null to `b` in"},
+     "field `b`, of type [\"null\", \"int\"], is not in @w and has no default in @r"},
     {A("'int'"), RECORD("{'name':'b','type':'int'},{'name':'a','type':'int'}"), NONE, ""},
     {RECORD("{'name':'b','aliases':['x','a'],'type':'long'}"), A("'int'"), NONE, ""},
     {RECORD("{'name':'b','aliases':['a'],'type':'int'}"), A("'string'"), PC5021,
@@ -119,6 +119,43 @@ static const char *with_names(struct program *program, const char *says, const c
     const char *copy = arena_strndup(program->arena, text.data, text.size);
     text_free(&text);
     return copy;
+}
+
+/* What is proposed is to be done in the newer version: the older one is published. */
+static void test_help(void **state)
+{
+    static const struct {
+        const char *newer, *older;
+        enum compatibility kind;
+        bool transitive;
+        const char *help;
+    } rows[] = {
+        {RECORD("{'name':'a','type':'int'},{'name':'b','type':['null','int']}"), A("'int'"),
+         COMPATIBLE_BACKWARD, false, "help: add \"default\": null to `b` in v2.avsc"},
+        {A("'int'"), RECORD("{'name':'a','type':'int'},{'name':'b','type':'int'}"),
+         COMPATIBLE_FORWARD, false, "help: keep `b` in v2.avsc; give it a \"default\" there"},
+        {A("'int'"), RECORD("{'name':'a','type':'int'},{'name':'b','type':'int'}"), COMPATIBLE_FULL,
+         true, "help: keep `b` in v2.avsc: all older versions have to read it"},
+        {A(ENUM("'A'", "")), A(ENUM("'A','B'", "")), COMPATIBLE_BACKWARD, false,
+         "help: keep all symbols in v2.avsc"},
+        {A(ENUM("'A','B'", "")), A(ENUM("'A'", "")), COMPATIBLE_FORWARD, false,
+         "help: add no symbol in v2.avsc; give the enum a \"default\" there"},
+        {A("['null','int']"), A("'int'"), COMPATIBLE_FORWARD, false,
+         "help: keep \"null\" out of its type in v2.avsc"},
+        {A("'string'"), A("'int'"), COMPATIBLE_FULL, false, "help: keep the type in v2.avsc"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct program *program = program_new(NULL);
+        const char *versions[] = {rows[i].newer, rows[i].older, NULL};
+        struct contract contract = contract_of(program, versions, rows[i].kind, rows[i].transitive);
+        assert_false(contract_check(program, &contract, (struct span){0}));
+        char *out = printed(program);
+        if (strstr(out, rows[i].help) == NULL)
+            fail_msg("row %zu should give `%s`, not\n%s", i, rows[i].help, out);
+        free(out);
+        program_free(program);
+    }
 }
 
 /* In each direction: the newer version reads the older one, and the other way round. */
@@ -381,9 +418,10 @@ static void test_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),   cmocka_unit_test(test_reach),
-        cmocka_unit_test(test_message), cmocka_unit_test(test_resolve),
-        cmocka_unit_test(test_derive),  cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_help),
+        cmocka_unit_test(test_reach),     cmocka_unit_test(test_message),
+        cmocka_unit_test(test_resolve),   cmocka_unit_test(test_derive),
+        cmocka_unit_test(test_directory),
     };
     return cmocka_run_group_tests(tests, files_set_up, files_tear_down);
 }

@@ -207,8 +207,8 @@ static void test_end_of_file(void **state)
     struct source *empty = source_from_text(program, "z.pipe", "", 0);
     diag_error(program, PC5002, (struct span){empty, 0, 0}, "empty");
     assert_printed(program, false,
-                   "error[PC5001]: end\n --> shop.pipe:1:7\n  |\n1 | stream\n  |       ^\n\n"
-                   "error[PC5002]: empty\n --> z.pipe:1:1\n  |\n1 |\n  | ^\n");
+                   "error[PC5002]: empty\n --> z.pipe:1:1\n  |\n1 |\n  | ^\n\n"
+                   "error[PC5001]: end\n --> shop.pipe:1:7\n  |\n1 | stream\n  |       ^\n");
 }
 
 static void test_long_line(void **state)

@@ -127,6 +127,16 @@ void pipe_http_end(struct pipe_http_request *request)
     free(request);
 }
 
+bool pipe_http_is_url(const char *url)
+{
+    return strstr(url, "://") != NULL;
+}
+
+void pipe_http_mask(const struct pipe_http *http, char *text)
+{
+    (void)http, (void)text;
+}
+
 void pipe_http_do(struct pipe_http *http, const struct pipe_http_call *call,
                   struct pipe_http_answer *answer)
 {
@@ -291,7 +301,7 @@ static const struct {
     {{PIPE_HTTP_ANSWERED, 500, "x", NULL, "odd", NULL},
      PIPE_CLICKHOUSE_UNKNOWN,
      0,
-     "an exception without a code (HTTP 500): odd"},
+     "an exception whose code is no number (HTTP 500): odd"},
     {{PIPE_HTTP_ANSWERED, 500, NULL, NULL, NULL, NULL},
      PIPE_CLICKHOUSE_UNKNOWN,
      0,
@@ -308,11 +318,11 @@ static const struct {
      0,
      "no answer of ClickHouse (HTTP 429)"},
     {{PIPE_HTTP_ANSWERED, 404, NULL, NULL, NULL, NULL},
-     PIPE_CLICKHOUSE_FATAL,
+     PIPE_CLICKHOUSE_RETRY,
      0,
      "no answer of ClickHouse (HTTP 404)"},
     {{PIPE_HTTP_ANSWERED, 302, NULL, NULL, NULL, NULL},
-     PIPE_CLICKHOUSE_FATAL,
+     PIPE_CLICKHOUSE_RETRY,
      0,
      "no answer of ClickHouse (HTTP 302)"},
     {{PIPE_HTTP_ANSWERED, 200, NULL, NULL, "Ok.", NULL},

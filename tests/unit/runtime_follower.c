@@ -1,5 +1,5 @@
 /*
- * Followers: the journal of a position and the names of ranges; how batches are cut, what becomes
+ * Followers: how batches are cut, what becomes
  * of attempts, when a table stands still. The log is a real embedded one, the target does what a
  * test tells it. Whole protocols under faults are the simulation's (tests/sim).
  */
@@ -89,7 +89,8 @@ struct sent {
 struct scripted {
     struct pipe_table_target target;
     enum pipe_table_outcome outcome[SINKS], check[SINKS];
-    bool holds;
+    bool holds, has; /* `has` is asked where `holds` finds nothing */
+    int64_t asked;   /* the last offset */
     struct sent sent[64];
     uint32_t count;
 };
@@ -110,8 +111,18 @@ static enum pipe_table_outcome holds(struct pipe_table_target *target, uint32_t 
                                      size_t error_bytes)
 {
     (void)sink, (void)partition, (void)error, (void)error_bytes;
-    assert_int_equal(offset, 0);
+    ((struct scripted *)target)->asked = offset;
     *any = ((struct scripted *)target)->holds;
+    return PIPE_TABLE_DONE;
+}
+
+static enum pipe_table_outcome has(struct pipe_table_target *target, uint32_t sink,
+                                   int32_t partition, int64_t offset, bool *any, char *error,
+                                   size_t error_bytes)
+{
+    (void)sink, (void)partition, (void)error, (void)error_bytes;
+    ((struct scripted *)target)->asked = offset;
+    *any = ((struct scripted *)target)->has;
     return PIPE_TABLE_DONE;
 }
 
@@ -152,6 +163,7 @@ static void close_nothing(struct pipe_table_target *target)
 static const struct pipe_table_ops scripted_ops = {
     .check = check,
     .holds = holds,
+    .has = has,
     .begin = begin,
     .look = look,
     .end = end,
@@ -165,6 +177,7 @@ static struct pipe_log *log_of_run;
 static uint32_t topics[2]; /* numbers, and the rows of `other` */
 static struct scripted scripted;
 static struct pipe_follower *follower;
+static int64_t commit_least_ms; /* of followers that are opened */
 
 static void open_log(void)
 {
@@ -179,11 +192,13 @@ static void open_log(void)
     scripted.target.ops = &scripted_ops;
     scripted.count = 0;
     scripted.holds = false;
+    scripted.has = true;
 }
 
 static void open_follower(void)
 {
     struct pipe_follower_config config = {.plan = &plan,
+                                          .commit_least_ms = commit_least_ms,
                                           .log = pipe_log_embedded_attach(log_of_run),
                                           .target = &scripted.target,
                                           .memory_bytes = 64000};
@@ -233,132 +248,11 @@ static struct pipe_follower_figures figures_of(uint32_t sink)
 static struct follower_journal sample(void)
 {
     struct follower_journal journal = {
-        .mark = 10, .pending = true, .first = 12, .last = 300, .rows = 7};
+        .mark = 10, .confirmed = 9, .pending = true, .first = 12, .last = 300, .rows = 7};
     memset(journal.incarnation, 1, sizeof journal.incarnation);
     memset(journal.hash, 2, sizeof journal.hash);
     memset(journal.token, 3, sizeof journal.token);
     return journal;
-}
-
-static bool read_back(const struct follower_journal *journal, struct follower_journal *out)
-{
-    struct pipe_buf value = {0};
-    follower_journal_write(&value, journal);
-    bool ok = follower_journal_read(pipe_str_of(value.data, value.size), out);
-    pipe_buf_free(&value);
-    return ok;
-}
-
-static void test_journal(void **state)
-{
-    struct follower_journal journal = sample(), back;
-    (void)state;
-    assert_true(read_back(&journal, &back));
-    assert_int_equal(back.mark, 10);
-    assert_int_equal(back.first, 12);
-    assert_int_equal(back.last, 300);
-    assert_int_equal(back.rows, 7);
-    assert_memory_equal(back.incarnation, journal.incarnation, sizeof back.incarnation);
-    assert_memory_equal(back.hash, journal.hash, sizeof back.hash);
-    assert_memory_equal(back.token, journal.token, sizeof back.token);
-    journal.pending = false;
-    assert_true(read_back(&journal, &back));
-    assert_false(back.pending);
-}
-
-static void test_journal_is_untrusted(void **state)
-{
-    struct follower_journal journal = sample(), back;
-    struct pipe_buf value = {0};
-    (void)state;
-    follower_journal_write(&value, &journal);
-    for (size_t size = 0; size < value.size; size++)
-        assert_false(follower_journal_read(pipe_str_of(value.data, size), &back));
-    pipe_buf_add_byte(&value, 0);
-    assert_false(follower_journal_read(pipe_str_of(value.data, value.size), &back));
-    pipe_buf_free(&value);
-    journal.first = 9; /* below the mark */
-    assert_false(read_back(&journal, &back));
-    journal = sample();
-    journal.last = 11;
-    assert_false(read_back(&journal, &back));
-    journal = sample();
-    journal.rows = 290; /* more than offsets */
-    assert_false(read_back(&journal, &back));
-    journal.rows = 0;
-    assert_false(read_back(&journal, &back));
-    journal = sample();
-    journal.last = INT64_MAX - 1;
-    journal.rows = FOLLOWER_ROWS_MAX + 1;
-    assert_false(read_back(&journal, &back));
-    journal = sample();
-    journal.mark = -1;
-    assert_false(read_back(&journal, &back));
-}
-
-static void test_token_names_everything(void **state)
-{
-    const struct follower_place place = {"log", "sink", "topic", 3};
-    struct follower_place places[] = {
-        {"other", "sink", "topic", 3}, {"log", "other", "topic", 3}, {"log", "sink", "other", 3},
-        {"log", "sink", "topic", 4},   {"logs", "ink", "topic", 3},
-    };
-    struct follower_journal journal = sample(), other;
-    (void)state;
-    follower_make_token(&place, &journal);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        other = sample();
-        follower_make_token(&places[i], &other);
-        assert_memory_not_equal(other.token, journal.token, sizeof other.token);
-    }
-    for (unsigned i = 0; i < 5; i++) {
-        other = sample();
-        other.first += i == 0;
-        other.last += i == 1;
-        other.rows += i == 2;
-        other.hash[15] ^= i == 3;
-        other.incarnation[0] ^= i == 4;
-        follower_make_token(&place, &other);
-        assert_memory_not_equal(other.token, journal.token, sizeof other.token);
-    }
-    other = sample();
-    follower_make_token(&place, &other);
-    assert_memory_equal(other.token, journal.token, sizeof other.token);
-}
-
-static void test_hash_knows_where_bytes_are(void **state)
-{
-    const struct pipe_record records[] = {
-        {.offset = 1, .key = {"ab", 2}, .payload = {"c", 1}},
-        {.offset = 1, .key = {"a", 1}, .payload = {"bc", 2}},
-        {.offset = 2, .key = {"ab", 2}, .payload = {"c", 1}},
-        {.offset = 1, .key = {NULL, 0}, .payload = {"abc", 3}},
-        {.offset = 1, .key = {"", 0}, .payload = {"abc", 3}},
-    };
-    uint8_t hashes[5][FOLLOWER_HASH_BYTES];
-    XXH3_state_t *hash = XXH3_createState();
-    (void)state;
-    for (size_t i = 0; i < 5; i++) {
-        XXH3_128bits_reset(hash);
-        follower_hash_add(hash, &records[i]);
-        follower_hash_end(hash, hashes[i]);
-        for (size_t k = 0; k < i; k++)
-            assert_memory_not_equal(hashes[i], hashes[k], FOLLOWER_HASH_BYTES);
-    }
-    XXH3_freeState(hash);
-}
-
-static void test_backoff(void **state)
-{
-    int64_t us = 0;
-    (void)state;
-    for (unsigned i = 0; i < 200; i++) {
-        int64_t next = follower_backoff(us);
-        assert_in_range(next, 50000, 5000000);
-        assert_true(next <= 2 * us || us < 100000);
-        us = next;
-    }
-    assert_true(us >= 2500000);
 }
 
 /* ---- Topics ---- */
@@ -402,6 +296,24 @@ static void test_batch_by_time(void **state)
     steps(3);
     assert_int_equal(figures_of(SINK_TABLE).lag_records, 0);
     assert_true(pipe_follower_at_end(follower));
+    close_all();
+}
+
+static void test_batch_is_no_younger(void **state)
+{
+    (void)state;
+    open_log();
+    commit_least_ms = 3000;
+    open_follower();
+    commit_least_ms = 0;
+    append_numbers(topics[0], 0, 3);
+    steps(1);
+    now_us += 2500000; /* beyond the sink's own time */
+    steps(3);
+    assert_int_equal(scripted.count, 0);
+    now_us += 500000;
+    steps(3);
+    assert_int_equal(scripted.count, 1);
     close_all();
 }
 
@@ -579,6 +491,49 @@ static void test_rows_without_a_mark(void **state)
     close_all();
 }
 
+/* Three rows were confirmed; then the table has a fourth, or not the third. */
+static void restart_after_three(void)
+{
+    open_log();
+    open_follower();
+    append_numbers(topics[0], 0, 3);
+    pipe_follower_flush(follower, false);
+    steps(20);
+    assert_int_equal(figures_of(SINK_TABLE).rows, 3);
+    pipe_follower_close(follower);
+}
+
+static void test_table_is_ahead(void **state)
+{
+    (void)state;
+    restart_after_three();
+    scripted.holds = true;
+    open_follower();
+    steps(3);
+    assert_true(figures_of(SINK_TABLE).halted);
+    assert_non_null(strstr(figures_of(SINK_TABLE).error, "partition 0 behind offset 2"));
+    close_all();
+}
+
+static void test_table_is_behind(void **state)
+{
+    (void)state;
+    restart_after_three();
+    scripted.has = false;
+    open_follower();
+    steps(5);
+    assert_halted("lacks the row of topic numbers, partition 0, offset 2");
+    assert_int_equal(scripted.asked, 2);
+    pipe_follower_close(follower);
+    scripted.has = true;
+    open_follower();
+    append_numbers(topics[0], 0, 2);
+    pipe_follower_flush(follower, false);
+    steps(20);
+    assert_int_equal(figures_of(SINK_TABLE).rows, 2);
+    close_all();
+}
+
 static void test_row_that_is_none(void **state)
 {
     (void)state;
@@ -601,6 +556,7 @@ static void test_changed_records(void **state)
     open_log();
     append_numbers(topics[0], 0, 3);
     journal.mark = journal.first = 0;
+    journal.confirmed = -1;
     journal.last = 2;
     journal.rows = 3;
     follower_journal_write(&value, &journal);
@@ -753,13 +709,9 @@ static void test_revoked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_journal),
-        cmocka_unit_test(test_journal_is_untrusted),
-        cmocka_unit_test(test_token_names_everything),
-        cmocka_unit_test(test_hash_knows_where_bytes_are),
-        cmocka_unit_test(test_backoff),
         cmocka_unit_test(test_who_follows_what),
         WITH_DIR(test_batch_by_time),
+        WITH_DIR(test_batch_is_no_younger),
         WITH_DIR(test_batch_by_size),
         WITH_DIR(test_again_is_the_same),
         WITH_DIR(test_restart_sends_the_same),
@@ -767,6 +719,8 @@ int main(void)
         WITH_DIR(test_broken_table),
         WITH_DIR(test_table_that_is_not_there),
         WITH_DIR(test_rows_without_a_mark),
+        WITH_DIR(test_table_is_ahead),
+        WITH_DIR(test_table_is_behind),
         WITH_DIR(test_row_that_is_none),
         WITH_DIR(test_changed_records),
         WITH_DIR(test_malformed_journal),
