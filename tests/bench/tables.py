@@ -34,7 +34,7 @@ import java
 import service
 
 TABLE = "lumen.events"
-POLL_S = 0.025
+POLL_S = 0.05
 EVENTS = 1_000_000
 ROWS = 6_000_000
 AWAY_RATE, DASHBOARD_RATE, DASHBOARD_S = 3000, 2000, 40
