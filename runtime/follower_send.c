@@ -11,7 +11,7 @@
 int64_t follower_backoff(int64_t before_us)
 {
     uint8_t random;
-    int64_t us = before_us < BACKOFF_LEAST_US ? BACKOFF_LEAST_US : 2 * before_us;
+    int64_t us = before_us < BACKOFF_LEAST_US / 2 ? BACKOFF_LEAST_US : 2 * before_us;
     us = us < BACKOFF_MOST_US ? us : BACKOFF_MOST_US;
     pipe_random_bytes(&random, sizeof random);
     return us / 2 + us / 2 * random / 255;
