@@ -598,7 +598,7 @@ def little_memory(build, scratch):
         raise Failure(report)
     state = call([build / "clickstream", "inspect", "run", "state"], small)
     spilled = [int(line.split()[-2]) for line in state.splitlines() if " dedup " in line]
-    if not spilled or min(spilled) == 0:
+    if sum(spilled) == 0:  # of which partitions depends on where the saves fall
         raise Failure(f"ids that are on disk alone are expected:\n{state}")
     expect_equal(expected, click_outputs(build / "clickstream", small), "1 KiB")
     call([build / "clickstream", "reconcile", "run"], small)
