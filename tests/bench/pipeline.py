@@ -65,8 +65,9 @@ def ratio(options, scratch):
             )
             wall, cpu = time.monotonic() - begun, children_cpu() - cpu
             print(
-                f"{records:,} clicks: bare pass-through {bare:,.0f} per client CPU s; dedup and"
-                f" window {records / cpu:,.0f} ({records / wall:,.0f}/s): {records / cpu / bare:.2f}",
+                f"{records:,} clicks: bare pass-through {bare:,.0f} per client CPU s; dedup"
+                f" and window {records / cpu:,.0f} ({records / wall:,.0f}/s):"
+                f" {records / cpu / bare:.2f}",
                 flush=True,
             )
 

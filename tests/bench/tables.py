@@ -4,9 +4,9 @@
   tests/bench/tables.py [--build build] [--only latency,catchup,away,dashboards] [--nodes 1,3]
                         [--rates 1000,3000,6000] [--seconds 60] [--warm 20] [--away 120]
 
-latency: event -> queryable, of every row of lumen.events. From the time of the event's producer, which
-    uses no transactions, until a query has returned that saw the row; the query is asked again
-    and again, so the time between two of them is in every figure.
+latency: event -> queryable, of every row of lumen.events. From the time of the event's
+    producer, which uses no transactions, until a query has returned that saw the row; the query
+    is asked again and again, so the time between two of them is in every figure.
 catchup: `run --no-follow` fills the topics of a million events, `follow --until-end` brings their
     rows into the tables.
 away: ClickHouse is gone for some time at 3,000 events a second, and comes back.
@@ -28,12 +28,12 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from stand import PARTITIONS, ROOT, Feeder, Queries, Stand, growth, percentile, shown, wait_until
+from stand import ROOT, Feeder, Queries, Stand, growth, percentile, shown, wait_until
 
 import java
 import service
 
-TABLE = "lumen.events"
+TABLE, TOPIC = "lumen.events", "events.clean"
 POLL_S = 0.05
 EVENTS = 1_000_000
 ROWS = 6_000_000
@@ -62,9 +62,10 @@ DASHBOARDS = {
 class Poller(threading.Thread):
     """Which offsets a query sees, and when it had returned."""
 
-    def __init__(self, server):
+    def __init__(self, stand):
         super().__init__(daemon=True)
-        self.queries, self.over = Queries(server), threading.Event()
+        self.queries, self.over = Queries(stand.server), threading.Event()
+        self.partitions = len(stand.ends(TOPIC))
         self.seen = {}  # partition -> [(offset, when it was seen, ms)]
         self.took, self.failed = [], None
 
@@ -88,7 +89,7 @@ class Poller(threading.Thread):
                 steps = self.seen.setdefault(int(partition), [])
                 if not steps or int(offset) > steps[-1][0]:
                     steps.append((int(offset), now_ms))
-            if len(self.seen) == PARTITIONS:
+            if len(self.seen) == self.partitions:
                 least = min(steps[-1][0] for steps in self.seen.values())
             self.over.wait(max(0, POLL_S - (time.monotonic() - begun)))
 
@@ -133,7 +134,7 @@ def latency(options, nodes, scratch):
 
 
 def measure_rate(stand, program, rate, lines, warm):
-    since, poller = stand.ends(), Poller(stand.server)
+    since, poller = stand.ends(), Poller(stand)
     feeder = Feeder(stand, lines, rate)
     poller.start()
     time.sleep(warm)
