@@ -136,7 +136,7 @@ def test_01_exact_through_kills(env):
     with env.cluster.admin() as admin:
         runs = [start_run(env, "a"), start_run(env, "b")]
         past = start(env, "past", *past_traffic())
-        # It may send all within one look; then the kill comes too late, and only the slow one's counts.
+        # It may send all within one look: then only the kill of the slow one counts.
         await_that(lambda: traffic_position(admin, 2) > 0 or not past.alive(), past, "begun")
         past.kill()
         past = start(env, "past", *past_traffic())
