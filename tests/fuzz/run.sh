@@ -83,7 +83,7 @@ replay() { # TARGET: everything that is kept, once
 fuzz() { # TARGET
     local options=() dirs=() found=$here/findings/$1 log=$build/logs/$1.fuzz
     local work=$build/grown/$1 status
-    mkdir -p "$work" "$build/found/$1"
+    mkdir -p "$work" "$build/found/$1" "$build/seeds/$1" # a target may have its corpus only
     mapfile -t options < <(options_of "$1")
     mapfile -t dirs < <(inputs_of "$1")
     dirs+=("$build/seeds/$1")

@@ -277,11 +277,11 @@ def test_06_counters_and_positions(env):
 
 
 def test_07_others_rows(env):
-    """A row too many, of every kind of topic: which, and where it stands. What was there before is
+    """A row too many, of a topic and of one that a table follows: which, and where it stands. What was there before is
     not told again, so each has a layer of its own."""
     rows = {
         "meter_topic": ("meter.windows", b'{"meter":"forged"}'),
-        "site_table": ("pipec.meters.site_table.rows", b'{"site":"forged"}'),
+        "site_topic": ("site.windows", b'{"site":"forged"}'),
     }
     for name, (topic, value) in rows.items():
         env.client().produce(topic, [Record(0, b"key", value)])
