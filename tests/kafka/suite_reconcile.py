@@ -277,8 +277,8 @@ def test_06_counters_and_positions(env):
 
 
 def test_07_others_rows(env):
-    """A row too many, of a topic and of one that a table follows: which, and where it stands. What was there before is
-    not told again, so each has a layer of its own."""
+    """A row too many, of a topic and of one that a table follows: which, and where it stands. What
+    was there before is not told again, so each has a layer of its own."""
     rows = {
         "meter_topic": ("meter.windows", b'{"meter":"forged"}'),
         "site_topic": ("site.windows", b'{"site":"forged"}'),
