@@ -21,6 +21,10 @@ import threading
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+
+from files import tree_bytes
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SCHEMA = {
@@ -74,16 +78,6 @@ traffic visitors into raw
   fault value spent -1 0.05 percent
   fault poison 0.1 percent;
 """
-
-
-def tree_bytes(directory):
-    total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # it was merged into another one
-            pass
-    return total
 
 
 def watched(command, cwd, directory):

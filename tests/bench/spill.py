@@ -21,6 +21,10 @@ import threading
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+
+from files import tree_bytes
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PIPE = """pipeline ids;
@@ -68,16 +72,6 @@ def write_ids(to, ids, rate, progress):
     to.close()
     progress[0] = ids
     progress[1] = records
-
-
-def tree_bytes(directory):
-    total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # it was merged into another one
-            pass
-    return total
 
 
 def status_kib(pid, field):
