@@ -4,27 +4,13 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
-/* Words that ClickHouse reads as something else than a column in a place where we write one: as a
- * value (`true`), an operator, or what begins another clause. runtime/clickhouse_sql.c has them
- * too. */
-static bool is_taken(const char *name)
-{
-    static const char *const words[] = {
-        "all",      "and",        "between", "case",    "cast", "check", "constraint", "cube",
-        "distinct", "exists",     "false",   "foreign", "from", "in",    "index",      "inf",
-        "infinity", "interval",   "is",      "like",    "nan",  "not",   "null",       "or",
-        "primary",  "projection", "rollup",  "select",  "top",  "true",  "where",      "with"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(name, words[i]) == 0)
-            return true;
-    return false;
-}
+#include "../runtime/clickhouse_words.h"
 
 void clickhouse_identifier(struct text *out, const char *name)
 {
-    bool plain = (isalpha((unsigned char)name[0]) || name[0] == '_') && !is_taken(name);
+    bool plain = (isalpha((unsigned char)name[0]) || name[0] == '_') &&
+                 !clickhouse_is_taken(name, strlen(name));
     for (const char *c = name; *c != '\0'; c++)
         plain = plain && (isalnum((unsigned char)*c) || *c == '_');
     if (plain) {

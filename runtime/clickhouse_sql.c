@@ -1,30 +1,15 @@
 /* clickhouse_sql.c: see clickhouse.h. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <strings.h>
 
 #include "clickhouse.h"
+#include "clickhouse_words.h"
 #include "pipe.h"
-
-/* Words that are read as something else than a name: see compiler/emit_clickhouse_types.c. */
-static bool is_taken(const char *name, size_t size)
-{
-    static const char *const words[] = {
-        "all",      "and",        "between", "case",    "cast", "check", "constraint", "cube",
-        "distinct", "exists",     "false",   "foreign", "from", "in",    "index",      "inf",
-        "infinity", "interval",   "is",      "like",    "nan",  "not",   "null",       "or",
-        "primary",  "projection", "rollup",  "select",  "top",  "true",  "where",      "with"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strlen(words[i]) == size && strncasecmp(name, words[i], size) == 0)
-            return true;
-    }
-    return false;
-}
 
 static void add_name(struct pipe_buf *out, const char *name, size_t size)
 {
-    bool is_plain =
-        size > 0 && (isalpha((unsigned char)name[0]) || name[0] == '_') && !is_taken(name, size);
+    bool is_plain = size > 0 && (isalpha((unsigned char)name[0]) || name[0] == '_') &&
+                    !clickhouse_is_taken(name, size);
     for (size_t i = 0; i < size; i++)
         is_plain = is_plain && (isalnum((unsigned char)name[i]) || name[i] == '_');
     if (is_plain) {
