@@ -24,7 +24,7 @@ done
 # suite that makes what it needs: if that failed it is skipped, for it would only fail in its turn.
 # A suite that counts nothing counts as one test.
 suite() {
-    local name=$1 needed=$2 start=$SECONDS status line ok bad out
+    local name=$1 needed=$2 status line ok bad out TIMEFORMAT='%0R s (user %0U, system %0S)'
     shift 2
     if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then
         return
@@ -34,7 +34,7 @@ suite() {
         printf '%-12s skipped: %s failed\n' "$name" "${broken[$needed]}"
         return
     fi
-    "$@" >"$logs/$name.log" 2>&1
+    { time "$@" >"$logs/$name.log" 2>&1; } 2>"$logs/$name.time"
     status=$?
     line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1)
     ok=$(sed -nE 's/^([0-9]+) passed.*/\1/p' <<<"$line")
@@ -49,8 +49,8 @@ suite() {
     passed=$((passed + ok))
     failed=$((failed + bad))
     skipped=$((skipped + ${out:-0}))
-    printf '%-12s %4d passed, %d failed%s   %ds\n' "$name" "$ok" "$bad" \
-        "${out:+, $out skipped}" "$((SECONDS - start))"
+    printf '%-12s %4d passed, %d failed%s   %s\n' "$name" "$ok" "$bad" \
+        "${out:+, $out skipped}" "$(tail -n 1 "$logs/$name.time")"
     if [ "$bad" -ne 0 ]; then
         broken[$name]=$name
         tail -n 200 "$logs/$name.log"
