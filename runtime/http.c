@@ -1,5 +1,6 @@
 /* http.c: see http.h; over libcurl's multi interface. */
 #include "http.h"
+#include "process.h"
 
 #include <curl/curl.h>
 #include <openssl/evp.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define CONNECT_MS 5000
 #define LONG_BODY (256u << 10)
@@ -35,7 +37,8 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
 static void start_curl(void)
 {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        pipe_out_of_memory();
 }
 
 static void forget(char *secret)
@@ -127,6 +130,22 @@ void pipe_http_mask(const struct pipe_http *http, char *text)
 
 /* ---- One request ---- */
 
+/* Sets an option. A request that lacks one must not go out: it may be the body, a credential, or
+ * whom to trust. */
+#define SET(request, option, value)                                                                \
+    note_option(request, curl_easy_setopt((request)->easy, option, value))
+
+static void note_option(struct pipe_http_request *request, CURLcode code)
+{
+    if (code == CURLE_OUT_OF_MEMORY)
+        pipe_out_of_memory();
+    if (code == CURLE_OK || request->answer.outcome != PIPE_HTTP_PENDING)
+        return;
+    request->answer.outcome = PIPE_HTTP_REFUSED;
+    snprintf(request->answer.error, sizeof request->answer.error, "the request can't be made: %s",
+             curl_easy_strerror(code));
+}
+
 /* One line of the answer's head; a new head (behind "100 Continue") begins again. */
 static size_t take_header(char *bytes, size_t one, size_t count, void *context)
 {
@@ -185,66 +204,76 @@ static void set_credentials(struct pipe_http_request *request)
 {
     const struct pipe_http *http = request->http;
     if (http->token != NULL) {
-        curl_easy_setopt(request->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        curl_easy_setopt(request->easy, CURLOPT_XOAUTH2_BEARER, http->token);
+        SET(request, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        SET(request, CURLOPT_XOAUTH2_BEARER, http->token);
     } else if (http->user != NULL) {
-        curl_easy_setopt(request->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        curl_easy_setopt(request->easy, CURLOPT_USERNAME, http->user);
-        curl_easy_setopt(request->easy, CURLOPT_PASSWORD,
-                         http->password != NULL ? http->password : "");
+        SET(request, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        SET(request, CURLOPT_USERNAME, http->user);
+        SET(request, CURLOPT_PASSWORD, http->password != NULL ? http->password : "");
     }
 }
 
 static void set_body(struct pipe_http_request *request, const struct pipe_http_call *call)
 {
-    CURL *easy = request->easy;
     add_header(request, "Content-Type", call->content_type);
     add_header(request, "Content-Encoding", call->content_encoding);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);
-    curl_easy_setopt(easy, call->body_borrowed ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS,
-                     call->body.data);
+    SET(request, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.size);
+    SET(request, call->body_borrowed ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS,
+        call->body.data);
     if (call->body.size >= LONG_BODY)
-        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES);
+        SET(request, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES);
 }
 
 static void set_answer(struct pipe_http_request *request, const struct pipe_http_call *call)
 {
-    CURL *easy = request->easy;
     request->answer_bytes = call->answer_bytes;
     request->wanted = call->wanted;
     request->wanted_count = call->wanted_count;
     request->take = call->take;
     request->context = call->context;
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
+    SET(request, CURLOPT_WRITEFUNCTION, take_body);
+    SET(request, CURLOPT_WRITEDATA, request);
+    SET(request, CURLOPT_HEADERFUNCTION, take_header);
+    SET(request, CURLOPT_HEADERDATA, request);
     if (call->take != NULL)
-        curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, DOWNLOAD_BYTES);
+        SET(request, CURLOPT_BUFFERSIZE, DOWNLOAD_BYTES);
 }
 
 static void set_call(struct pipe_http_request *request, const struct pipe_http_call *call)
 {
-    CURL *easy = request->easy;
     add_header(request, "Accept", call->accept);
     add_header(request, "Expect", ""); /* no pause before the body */
-    curl_easy_setopt(easy, CURLOPT_URL, call->url);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->deadline_ms);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)(call->deadline_ms < CONNECT_MS ? call->deadline_ms : CONNECT_MS));
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)call->own_connection);
-    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, (long)call->own_connection);
+    SET(request, CURLOPT_URL, call->url);
+    SET(request, CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(request, CURLOPT_PROXY, ""); /* none, whatever http_proxy and its like say */
+    SET(request, CURLOPT_NOSIGNAL, 1L);
+    SET(request, CURLOPT_TIMEOUT_MS, (long)call->deadline_ms);
+    SET(request, CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(call->deadline_ms < CONNECT_MS ? call->deadline_ms : CONNECT_MS));
+    SET(request, CURLOPT_PRIVATE, request);
+    SET(request, CURLOPT_FRESH_CONNECT, (long)call->own_connection);
+    SET(request, CURLOPT_FORBID_REUSE, (long)call->own_connection);
     set_answer(request, call);
     if (call->content_type != NULL)
         set_body(request, call);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+    SET(request, CURLOPT_HTTPHEADER, request->headers);
+    SET(request, CURLOPT_CUSTOMREQUEST, call->method);
     if (request->http->ca_file != NULL)
-        curl_easy_setopt(easy, CURLOPT_CAINFO, request->http->ca_file);
+        SET(request, CURLOPT_CAINFO, request->http->ca_file);
     set_credentials(request);
+}
+
+/* Going on after one of these would be waiting for what never comes. */
+static void must(CURLMcode code)
+{
+    if (code == CURLM_OK)
+        return;
+    if (code == CURLM_OUT_OF_MEMORY)
+        pipe_out_of_memory();
+    pipe_end_alone();
+    fprintf(stderr, "libcurl: %s; nothing that was committed is lost, start again\n",
+            curl_multi_strerror(code));
+    _exit(4);
 }
 
 struct pipe_http_request *pipe_http_begin(struct pipe_http *http, const struct pipe_http_call *call)
@@ -255,10 +284,8 @@ struct pipe_http_request *pipe_http_begin(struct pipe_http *http, const struct p
     if (request->easy == NULL)
         pipe_out_of_memory();
     set_call(request, call);
-    if (curl_multi_add_handle(http->multi, request->easy) != CURLM_OK) {
-        request->answer.outcome = PIPE_HTTP_REFUSED;
-        snprintf(request->answer.error, sizeof request->answer.error, "no request can be begun");
-    }
+    if (request->answer.outcome == PIPE_HTTP_PENDING)
+        must(curl_multi_add_handle(http->multi, request->easy));
     return request;
 }
 
@@ -305,10 +332,12 @@ void pipe_http_poll(struct pipe_http *http, int64_t wait_ms)
 {
     CURLMsg *message;
     int left;
-    curl_multi_perform(http->multi, &left);
+    must(curl_multi_perform(http->multi, &left));
     if (wait_ms > 0 && left > 0) {
-        curl_multi_poll(http->multi, NULL, 0, (int)wait_ms, NULL);
-        curl_multi_perform(http->multi, &left);
+        CURLMcode code = curl_multi_poll(http->multi, NULL, 0, (int)wait_ms, NULL);
+        if (code != CURLM_UNRECOVERABLE_POLL) /* a signal came, for one */
+            must(code);
+        must(curl_multi_perform(http->multi, &left));
     }
     while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
         struct pipe_http_request *request = NULL;

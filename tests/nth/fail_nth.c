@@ -6,8 +6,10 @@
  *               file       system and stdio calls of the program
  *               db_file    system calls of librocksdb
  *               db         calls of the program into RocksDB that can give an error
- *   NTH_HOW     EIO ENOSPC EINTR ENOMEM short (half of what was asked for) after (done, and yet an
- *               error: for `db`)
+ *               net        system calls of libcurl
+ *               http       calls of the program into libcurl (fail_nth_http.c)
+ *   NTH_HOW     EIO ENOSPC EINTR ENOMEM ECONNRESET short (half of what was asked for) after (done,
+ *               and yet an error: for `db` and `http`)
  *   NTH_AT      which call; 0: none, they are counted
  *   NTH_STICKY  set: all calls behind it fail too
  *   NTH_REPORT  a file of REPORT_BYTES that gets struct report: it survives any end of the program
@@ -42,6 +44,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fail_nth.h"
+
 /* The headers make some names macros of others, and give some of them attributes. */
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 
@@ -56,17 +60,6 @@ struct report {
     char object[200];
 };
 
-enum class { NONE, ALLOC, LIB_ALLOC, FILES, DB_FILES, DB };
-
-/* What can go wrong with a call. */
-enum {
-    ASKS = 1,   /* EIO, ENOMEM */
-    MAKES = 2,  /* EIO, ENOSPC */
-    WAITS = 4,  /* EINTR */
-    MOVES = 8,  /* a number of bytes: short */
-    TELLS = 16, /* done, and yet an error */
-};
-
 struct range {
     uintptr_t from, to, base;
 };
@@ -76,7 +69,7 @@ static int wanted_kinds, wanted_errno;
 static bool is_short, is_after, is_sticky, armed;
 static uint64_t wanted_at;
 static struct report *report, none;
-static struct range program, library, loader, own;
+static struct range program, library, curl, loader, own;
 static __thread bool inside; /* of this library: calls of its calls are not the program's */
 
 /* ---- The real functions ---- */
@@ -84,7 +77,7 @@ static __thread bool inside; /* of this library: calls of its calls are not the 
 static char early[EARLY_BYTES]; /* for what asks for memory before it can be given */
 static size_t early_used;
 
-static void *real_symbol(const char *name)
+void *real_symbol(const char *name)
 {
     bool before = inside;
     inside = true;
@@ -92,14 +85,6 @@ static void *real_symbol(const char *name)
     inside = before;
     return symbol;
 }
-
-#define REAL(name)                                                                                 \
-    ({                                                                                             \
-        static __typeof__(&name) real_##name;                                                      \
-        if (real_##name == NULL)                                                                   \
-            real_##name = (__typeof__(&name))real_symbol(#name);                                   \
-        real_##name;                                                                               \
-    })
 
 /* ---- Whose calls, and which ---- */
 
@@ -109,6 +94,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *context)
     bool *first = context;
     struct range *range = *first                                  ? &program
                           : strstr(info->dlpi_name, "librocksdb") ? &library
+                          : strstr(info->dlpi_name, "libcurl")    ? &curl
                           : strstr(info->dlpi_name, "ld-linux")   ? &loader
                           : strstr(info->dlpi_name, "fail_nth")   ? &own
                                                                   : NULL;
@@ -134,9 +120,12 @@ static bool is_theirs(enum class class, const void *caller)
     case ALLOC:
     case FILES:
     case DB:
+    case HTTP:
         return is_in(&program, caller);
     case DB_FILES:
         return is_in(&library, caller);
+    case NET:
+        return is_in(&curl, caller);
     case LIB_ALLOC:
         return !is_in(&program, caller) && !is_in(&loader, caller) && !is_in(&own, caller);
     case NONE:
@@ -157,12 +146,11 @@ static void note_failure(const char *function, const void *caller)
     }
 }
 
-/* Whether this call is to fail; errno is set then. */
-static bool fails(enum class class, int kinds, const char *function, const void *caller)
+bool fails(enum class class, int kinds, const char *function, const void *caller)
 {
     if (!armed || inside ||
         (class != wanted_class && !(class == ALLOC && wanted_class == LIB_ALLOC) &&
-         !(class == FILES && wanted_class == DB_FILES)))
+         !(class == FILES && (wanted_class == DB_FILES || wanted_class == NET))))
         return false;
     if ((kinds & wanted_kinds) == 0 || !is_theirs(wanted_class, caller))
         return false;
@@ -176,8 +164,10 @@ static bool fails(enum class class, int kinds, const char *function, const void 
     return true;
 }
 
-#define CALLER __builtin_return_address(0)
-#define FAILS(class, kinds, name) fails(class, kinds, #name, CALLER)
+bool fails_after(void)
+{
+    return is_after;
+}
 
 /* ---- Memory ---- */
 
@@ -392,15 +382,18 @@ CALL(ssize_t, readlink, ASKS, -1, (const char *path, char *to, size_t size), (pa
 ssize_t __readlink_chk(const char *path, char *to, size_t size, size_t room);
 CALL(ssize_t, __readlink_chk, ASKS, -1, (const char *path, char *to, size_t size, size_t room),
      (path, to, size, room))
-CALL(int, socket, ASKS, -1, (int domain, int type, int protocol), (domain, type, protocol))
-CALL(int, connect, ASKS | WAITS, -1, (int fd, const struct sockaddr *to, socklen_t size),
+CALL(int, socket, ASKS | TALKS, -1, (int domain, int type, int protocol), (domain, type, protocol))
+CALL(int, connect, ASKS | WAITS | TALKS, -1, (int fd, const struct sockaddr *to, socklen_t size),
      (fd, to, size))
 CALL(int, bind, ASKS, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 CALL(int, listen, ASKS, -1, (int fd, int backlog), (fd, backlog))
-TRANSFER(send, ASKS | WAITS | MOVES, (int fd, const void *from, size_t size, int flags),
+TRANSFER(send, ASKS | WAITS | MOVES | TALKS, (int fd, const void *from, size_t size, int flags),
          (fd, from, size, flags))
-TRANSFER(recv, ASKS | WAITS | MOVES, (int fd, void *to, size_t size, int flags),
+TRANSFER(recv, ASKS | WAITS | MOVES | TALKS, (int fd, void *to, size_t size, int flags),
          (fd, to, size, flags))
+ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
+TRANSFER(__recv_chk, ASKS | WAITS | MOVES | TALKS,
+         (int fd, void *to, size_t size, size_t room, int flags), (fd, to, size, room, flags))
 CALL(DIR *, opendir, ASKS, NULL, (const char *path), (path))
 CALL(struct dirent *, readdir, ASKS, NULL, (DIR * dir), (dir))
 int glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found)
@@ -554,7 +547,7 @@ static void set_error(char **error)
     void name params                                                                               \
     {                                                                                              \
         bool failing = FAILS(DB, MAKES | TELLS, name);                                             \
-        if (!failing || is_after)                                                                  \
+        if (!failing || fails_after())                                                             \
             REAL(name) args;                                                                       \
         if (failing && *error == NULL)                                                             \
             set_error(error);                                                                      \
@@ -608,16 +601,18 @@ static const struct {
     const char *name;
     int number, kinds;
 } ways[] = {
-    {"EIO", EIO, ASKS | MAKES}, {"ENOSPC", ENOSPC, MAKES}, {"EINTR", EINTR, WAITS},
-    {"ENOMEM", ENOMEM, ASKS},   {"short", 0, MOVES},       {"after", 0, TELLS},
+    {"EIO", EIO, ASKS | MAKES},        {"ENOSPC", ENOSPC, MAKES}, {"EINTR", EINTR, WAITS},
+    {"ENOMEM", ENOMEM, ASKS},          {"short", 0, MOVES},       {"after", 0, TELLS},
+    {"ECONNRESET", ECONNRESET, TALKS},
 };
 
 static void read_wishes(void)
 {
-    static const char *const classes[] = {"", "alloc", "lib_alloc", "file", "db_file", "db"};
+    static const char *const classes[] = {"",        "alloc", "lib_alloc", "file",
+                                          "db_file", "db",    "net",       "http"};
     const char *class = getenv("NTH_CLASS"), *how = getenv("NTH_HOW"), *at = getenv("NTH_AT");
     const char *path = getenv("NTH_REPORT");
-    for (int i = 1; class != NULL && i <= DB; i++)
+    for (int i = 1; class != NULL && i <= HTTP; i++)
         if (strcmp(class, classes[i]) == 0)
             wanted_class = (enum class)i;
     for (size_t i = 0; how != NULL && i < sizeof ways / sizeof *ways; i++) {

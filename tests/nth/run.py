@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 
 import coverage
 import scenarios
+import scenarios_http
 import shim
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,14 @@ DATABASE_WAYS = [
     shim.Way("db_file", "ENOSPC", sticky=True),
     shim.Way("db_file", "EINTR"),
     shim.Way("db_file", "short"),
+]
+HTTP_WAYS = [
+    shim.Way("http", "ENOMEM"),
+    shim.Way("http", "after"),
+    shim.Way("net", "ECONNRESET"),
+    shim.Way("net", "ECONNRESET", sticky=True),
+    shim.Way("net", "EINTR"),
+    shim.Way("net", "short"),
 ]
 
 
@@ -136,7 +145,7 @@ class Tally:
     """Counts, and shows each kind of fault once."""
 
     def __init__(self):
-        self.passed, self.failed = 0, 0
+        self.passed, self.failed, self.skipped = 0, 0, 0
         self.kinds = collections.Counter()
 
     def add(self, sweep, number, result, problems):
@@ -164,28 +173,54 @@ def points_of(calls, most, chance):
     return sorted({min(calls, 1 + int(offset + i * step)) for i in range(most)})
 
 
-def sweep_all(setting, options, tally):
-    library = shim.compile_shim(setting.scratch)
-    for name in coverage.unknown_calls(setting.build, library):
-        tally.failed += 1
-        print(f"FAILED coverage: fail_nth.c does not know {name}(), which the project calls")
-    chance = random.Random(options.seed)
-    pool = ThreadPoolExecutor(2)
-    for make in (scenarios.compiler_scenarios, scenarios.program_scenarios):
-        for scenario in make(setting):
-            ways = WAYS + (DATABASE_WAYS if scenario.uses_database else [])
-            for way in ways:
-                if options.only not in scenario.name or options.way not in str(way):
-                    continue
-                if setting.sanitized and way.calls == "lib_alloc":
-                    continue  # the sanitizer's own memory is among it
-                sweep = Sweep(setting, library, scenario, way)
-                calls = sweep.measure()
-                most = (scenario.most_points or calls) if options.all else options.points
-                points = points_of(calls, most, chance)
-                for number, result, problems in pool.map(sweep.fail, points):
-                    tally.add(sweep, number, result, problems)
-                print(f"{scenario.name}, {way}: {len(points)} of {calls} calls", flush=True)
+def ways_of(scenario):
+    if scenario.speaks_http:
+        return [way for way in HTTP_WAYS if not (way.sticky and scenario.waits)]
+    return WAYS + (DATABASE_WAYS if scenario.uses_database else [])
+
+
+class Sweeps:
+    """Those that the options choose, in turn."""
+
+    def __init__(self, setting, options, tally):
+        self.setting, self.options, self.tally = setting, options, tally
+        self.library = shim.compile_shim(setting.scratch)
+        self.chance = random.Random(options.seed)
+        self.pool = ThreadPoolExecutor(2)
+
+    def check_coverage(self):
+        for name in coverage.unknown_calls(self.setting.build, self.library):
+            self.tally.failed += 1
+            print(f"FAILED coverage: the library does not know {name}(), which the project calls")
+
+    def run(self, scenario, way):
+        options = self.options
+        if options.only not in scenario.name or options.way not in str(way):
+            return
+        if self.setting.sanitized and way.calls == "lib_alloc":
+            return  # the sanitizer's own memory is among it
+        sweep = Sweep(self.setting, self.library, scenario, way)
+        calls = sweep.measure()
+        most = (scenario.most_points or calls) if options.all else options.points
+        points = points_of(calls, most, self.chance)
+        each = map if scenario.speaks_http else self.pool.map
+        for number, result, problems in each(sweep.fail, points):
+            self.tally.add(sweep, number, result, problems)
+        print(f"{scenario.name}, {way}: {len(points)} of {calls} calls", flush=True)
+
+    def run_all(self):
+        self.check_coverage()
+        for make in (scenarios.compiler_scenarios, scenarios.program_scenarios):
+            for scenario in make(self.setting):
+                for way in ways_of(scenario):
+                    self.run(scenario, way)
+        with scenarios_http.http_scenarios(self.setting) as (found, missing):
+            for scenario in found:
+                for way in ways_of(scenario):
+                    self.run(scenario, way)
+        if missing is not None:
+            self.tally.skipped += 1
+            print(f"skipped: tables of ClickHouse: {missing}")
 
 
 def main():
@@ -203,8 +238,9 @@ def main():
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="nth-") as scratch:
         setting = scenarios.Setting(options.build.resolve(), Path(scratch))
-        sweep_all(setting, options, tally)
-    print(f"{tally.passed} passed, {tally.failed} failed")
+        Sweeps(setting, options, tally).run_all()
+    skipped = f", {tally.skipped} skipped" if tally.skipped else ""
+    print(f"{tally.passed} passed, {tally.failed} failed{skipped}")
     return 0 if tally.failed == 0 else 1
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+CLICKSTREAM = "pipelines/clickstream.pipe"
 
 # A C compiler that is quick: it gives what it is given.
 COPYING_CC = """#!/bin/sh
@@ -71,6 +72,7 @@ class Setting:
         self.build, self.scratch = build, scratch
         self.pipec = build / "pipec"
         self.sanitized = "asan" in build.name
+        self.main_build = build.parent if self.sanitized else build  # has the engine of ClickHouse
         for name, text in (("copying-cc", COPYING_CC), ("caching-cc", CACHING_CC)):
             (scratch / name).write_text(text)
             (scratch / name).chmod(0o755)
@@ -95,6 +97,8 @@ class Scenario:
 
     exits = (0, 1, 4)  # that a failure may lead to
     uses_database = False
+    speaks_http = False  # and is run alone: its server is not for two at a time
+    waits = False  # for a server that is away, as long as that takes
     most_points = None  # of a slow one, even if all are wanted
 
     def __init__(self, setting, name):
@@ -205,8 +209,9 @@ class Run(Program):
         }
 
     def after(self, directory, result, baseline):
-        text = call(self.command(), directory)
-        verdict = call([self.program, "reconcile", "run", "--progress", "never"], directory)
+        text = call(self.command(), directory, **self.environment)
+        reconcile = [self.program, "reconcile", "run", "--progress", "never"]
+        verdict = call(reconcile, directory, **self.environment)
         if verdict.splitlines()[-1] != "exact true":
             return ["reconcile: " + verdict[-3000:]]
         rows = self.observe(directory, result)
@@ -288,28 +293,27 @@ def compiler_scenarios(setting):
 
 
 def program_scenarios(setting):
-    clickstream = "pipelines/clickstream.pipe"
     corrections = "tests/reconcile/corrections.pipe"
     orders = "tests/reconcile/orders.pipe"
     run = ["run", "--embedded", "run"]
 
     def clicks(directory):
-        call([setting.program(ROOT / clickstream), *run, *CLICKS], directory)
+        call([setting.program(ROOT / CLICKSTREAM), *run, *CLICKS], directory)
 
     def half(directory):
-        call([setting.program(ROOT / clickstream), *run, *FIRST], directory)
+        call([setting.program(ROOT / CLICKSTREAM), *run, *FIRST], directory)
 
-    yield Run(setting, "run clicks", clickstream, [*CLICKS, *SMALL])
-    yield Run(setting, "run clicks on", clickstream, [*CLICKS, *SMALL], half)
+    yield Run(setting, "run clicks", CLICKSTREAM, [*CLICKS, *SMALL])
+    yield Run(setting, "run clicks on", CLICKSTREAM, [*CLICKS, *SMALL], half)
     yield Run(setting, "run meters", corrections, METERS)
     yield Run(setting, "run orders", orders, ["--progress", "never"], make_orders)
     for words in (["topics"], ["state"], ["dump", "agg.windows"]):
         name = f"inspect {words[0]}"
-        yield Reading(setting, name, clickstream, ["inspect", "run", *words], clicks)
+        yield Reading(setting, name, CLICKSTREAM, ["inspect", "run", *words], clicks)
     reconcile = ["reconcile", "run", "--progress", "never"]
-    yield Reading(setting, "reconcile", clickstream, reconcile, clicks)
+    yield Reading(setting, "reconcile", CLICKSTREAM, reconcile, clicks)
     ledger = [*reconcile, "--json", "--ledger-out", "ledger.jsonl"]
-    yield Reading(setting, "reconcile ledger", clickstream, ledger, clicks)
-    yield Inject(setting, clickstream)
+    yield Reading(setting, "reconcile ledger", CLICKSTREAM, ledger, clicks)
+    yield Inject(setting, CLICKSTREAM)
     words = ["traffic", "--to", "data", "--count", "500", "--ledger", "ledger.jsonl"]
-    yield Traffic(setting, "traffic", clickstream, [*words, "--progress", "never"])
+    yield Traffic(setting, "traffic", CLICKSTREAM, [*words, "--progress", "never"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 120
+BROKEN_OFF = "Failure when receiving data from the peer"
 # What a message says when a call failed in this way; none: the failure must not be noticed.
 CAUSES = {
     # The latter are what RocksDB says if stat or access fails.
@@ -16,7 +17,9 @@ CAUSES = {
     "ENOMEM": ("out of memory", "Cannot allocate memory"),
     "EINTR": (),
     "short": (),
-    "after": ("Input/output error",),
+    "after": ("Input/output error", BROKEN_OFF),
+    # connect; send; recv: as libcurl tells them.
+    "ECONNRESET": ("Couldn't connect to server", "Failed sending data to the peer", BROKEN_OFF),
 }
 
 
@@ -42,7 +45,15 @@ def compile_shim(to):
     """The library to preload, in the directory `to`."""
     path = to / "fail_nth.so"
     flags = "-std=gnu11 -O1 -g -Wall -Wextra -Werror -fPIC -shared -fno-builtin -U_FORTIFY_SOURCE"
-    command = ["gcc", *flags.split(), "-o", path, HERE / "fail_nth.c", "-ldl"]
+    command = [
+        "gcc",
+        *flags.split(),
+        "-o",
+        path,
+        HERE / "fail_nth.c",
+        HERE / "fail_nth_http.c",
+        "-ldl",
+    ]
     subprocess.run([str(part) for part in command], check=True)
     return path
 
