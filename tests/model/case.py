@@ -47,7 +47,10 @@ class Case:
 
     def compile(self):
         pipec = self.build / "pipec"
-        environment = {**os.environ, "CFLAGS": "-O0 -U_FORTIFY_SOURCE"}
+        flags = "-O0 -U_FORTIFY_SOURCE"
+        if shutil.which("ld.gold"):
+            flags += " -fuse-ld=gold"  # links in half the time, and most of it is linking
+        environment = {**os.environ, "CFLAGS": flags}
         call(
             [pipec, "build", "generated.pipe", "--out", "c", "-o", "program"],
             self.directory,
