@@ -203,6 +203,7 @@ test-kafka: deps-kafka deps-clickhouse
 # CHAOS_SEED=N makes a run again.
 chaos: deps-kafka deps-clickhouse
 	@tests/kafka/run.py --require --build $(BUILD) --suite chaos --suite chaos_long --suite chaos_idle --suite chaos_brokers --suite follow
+	@CHAOS_AWAY_S=120 python3 tests/clickhouse/run.py --require --build $(BUILD) --suite faults --only away
 
 # The contracts against a live registry: the versions are accepted, breaking changes are not.
 # STACK=1: against that of `make up`.

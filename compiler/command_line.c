@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PIPEC_VERSION "0.1.0"
 
@@ -240,10 +241,7 @@ static bool looks_like_a_file(const char *word)
 {
     if (strpbrk(word, "./") != NULL)
         return true;
-    FILE *file = fopen(word, "re");
-    if (file != NULL)
-        fclose(file);
-    return file != NULL;
+    return access(word, R_OK) == 0;
 }
 
 /* Which command the first word names; it is taken off. -1 after a message. */

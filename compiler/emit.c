@@ -52,7 +52,8 @@ bool make_directory(const char *path)
 
 static bool is_unchanged(const char *path, const struct text *text)
 {
-    FILE *file = fopen(path, "rb");
+    struct stat about; /* to open a named pipe would wait for its writer */
+    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
     if (file == NULL)
         return false;
     char *have = malloc(text->size + 1);

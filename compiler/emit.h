@@ -378,11 +378,17 @@ bool args_may_fail(const struct step *step);
 void emit_sources(struct emitter *e);                                      /* emit_source.c */
 const char *record_function(struct emitter *e, const struct stage *stage); /* its name, or "NULL" */
 const char *ahead_function(struct emitter *e, const struct stage *stage);  /* its name, or NULL */
-void emit_indexes(struct emitter *e);                                      /* emit_tables.c */
+/* Whether some source asks for the memory of the stream's state before a row's turn. */
+bool is_asked_ahead(struct emitter *e, const struct stream *stream);
+/* Statements that put the key of `row` into task->key, unless the operator knows it; then what
+ * tells the operator which. */
+void emit_key_in_hand(struct emitter *e, const struct stream *stream);
+const char *is_ahead_argument(struct emitter *e, const struct stream *stream);
+void emit_indexes(struct emitter *e); /* emit_tables.c */
 void emit_tables(struct emitter *e);
 /* A written constant as JSON of its type (emit_traffic.c). */
 void constant_json(struct text *out, const struct constant *constant, const struct type *type);
-uint32_t emit_traffics(struct emitter *e);                     /* emit_traffic.c; their number */
+uint32_t emit_traffics(struct emitter *e); /* emit_traffic.c; their number */
 /* The description of a ClickHouse sink's table; its name. emit_clickhouse.c */
 const char *emit_clickhouse_table(struct emitter *e, const struct sink *sink);
 bool emit_artifacts(struct emitter *e, const char *directory); /* emit_artifacts.c */

@@ -86,7 +86,7 @@ static void emit_event_time(struct emitter *e, const struct stream *stream,
     }
     const char *code = emit_event_time_value(e, stream, function, refuse);
     if (source->event_time_added)
-        emit(e, 1, "decoded.%s = %s;", info->members[source->event_time_column].name, code);
+        emit(e, 1, "row->%s = %s;", info->members[source->event_time_column].name, code);
     emit(e, 1, "record->event_time = %s;", microseconds(e, source->event_time->type, code));
     emit(e, 1, "reason = pipe_judge_time(task, record, record->event_time);");
     emit(e, 1, "if (reason != NULL)");
@@ -112,8 +112,7 @@ static void emit_source_record(struct emitter *e, const struct stream *stream, c
     const char *refuse = refuse_function(e, stream);
     emit(e, 0, "static bool %s(struct pipe_task *task, struct pipe_record *record)\n{", name);
     emit(e, 1, "struct pipe_counters *count = &task->counters[%s];", names->index);
-    emit(e, 1, "struct %s decoded;", view.info->tag);
-    emit(e, 1, "const struct %s *row = &decoded;\n", view.info->tag);
+    emit(e, 1, "void *decoded;\n");
     emit(e, 1, "count->read++;");
     if (source->drop_tombstones) {
         emit(e, 1, "if (record->payload.data == NULL) {");
@@ -123,6 +122,8 @@ static void emit_source_record(struct emitter *e, const struct stream *stream, c
     emit(e, 1, "const char *reason = pipe_decode(task, record, &decoded);");
     emit(e, 1, "if (reason != NULL)");
     emit(e, 2, "return %s(task, record, reason, task->detail);\n", refuse);
+    emit(e, 1, "%sstruct %s *row = decoded;\n", source->event_time_added ? "" : "const ",
+         view.info->tag);
     if (key != NULL)
         emit_key_check(e, key, refuse);
     emit_event_time(e, stream, time, refuse);
@@ -144,47 +145,87 @@ static bool is_flat(const struct record_type *type)
     return true;
 }
 
-/* The call that asks for the memory of the stream's state, by the key of a row as the source
- * decodes it; NULL: the state has few keys, or rows of another struct, or keys that are not
- * decoded. */
-static const char *ahead_call(struct emitter *e, const struct stream *source,
-                              const struct stream *stream)
+/* Whether the key of the stream's state is in a row as the source decodes it. */
+static bool key_is_decoded(const struct stream *source, const struct step *step)
 {
-    const struct stream_names *names = names_of(e, stream);
-    const struct step *step = stateful_step(stream);
-    if (!names->is_written || names->key == NULL || step == NULL || step->key_count == 0 ||
-        names->kept.info != payload_view(e, source).info)
-        return NULL;
     for (size_t i = 0; source->source->event_time_added && i < step->key_count; i++)
         if (step->key_columns[i] == source->source->event_time_column)
-            return NULL;
-    if (step->kind == STEP_DEDUP)
-        return "pipe_dedup_ahead";
-    return step->kind == STEP_WINDOW && step->window == WINDOW_SESSION ? "pipe_session_ahead"
-                                                                       : NULL;
+            return false;
+    return true;
 }
 
-/* Memory is slow: what dedups and sessions will look up is asked for some records before. */
+/* Whether rows of the source reach the state as they were decoded. */
+static bool takes_decoded(struct emitter *e, const struct stage *stage, const struct stream *stream)
+{
+    if (stage->source == NULL || stage->source->source->contract == NULL)
+        return false;
+    struct row_view view = payload_view(e, stage->source);
+    return is_flat(view.type) && names_of(e, stream)->kept.info == view.info;
+}
+
+static bool has_state(const struct stage *stage, const struct stream *stream)
+{
+    for (size_t i = 0; i < stage->states.count; i++)
+        if (stage->states.items[i]->stream == stream)
+            return true;
+    return false;
+}
+
+bool is_asked_ahead(struct emitter *e, const struct stream *stream)
+{
+    const struct step *step = stateful_step(stream);
+    bool any = false;
+    if (step == NULL || step->key_count == 0)
+        return false;
+    for (size_t i = 0; i < e->plan->stages.count; i++) {
+        const struct stage *stage = e->plan->stages.items[i];
+        if (!has_state(stage, stream) || !takes_decoded(e, stage, stream))
+            continue;
+        if (!key_is_decoded(stage->source, step))
+            return false; /* rows of all of them go through one function */
+        any = true;
+    }
+    return any;
+}
+
+void emit_key_in_hand(struct emitter *e, const struct stream *stream)
+{
+    const char *key = names_of(e, stream)->key;
+    if (!is_asked_ahead(e, stream)) {
+        emit(e, 1, "%s(&task->key, row);", key);
+        return;
+    }
+    emit(e, 1, "bool is_ahead = pipe_is_ahead(task, row);\n");
+    emit(e, 1, "if (!is_ahead)");
+    emit(e, 2, "%s(&task->key, row);", key);
+}
+
+const char *is_ahead_argument(struct emitter *e, const struct stream *stream)
+{
+    return is_asked_ahead(e, stream) ? "is_ahead" : "false";
+}
+
+/* Memory is slow: what dedups and windows will look up is asked for some records before. */
 static const char *emit_ahead(struct emitter *e, const struct stage *stage)
 {
     const struct stream *source = stage->source;
     struct row_view view = payload_view(e, source);
     const char *name = NULL;
-    if (source->source->contract == NULL || !is_flat(view.type))
-        return NULL;
     for (size_t i = 0; i < stage->states.count; i++) {
         const struct stream *stream = stage->states.items[i]->stream;
-        const char *call = ahead_call(e, source, stream);
-        if (call == NULL)
+        if (!names_of(e, stream)->is_written || !takes_decoded(e, stage, stream) ||
+            !is_asked_ahead(e, stream))
             continue;
         if (name == NULL) {
             name = global_name(e, "ahead_%s", names_of(e, source)->ident);
-            emit_comment(e, 0, "A row that comes soon: asks for the memory its keys will need.");
+            emit_comment(e, 0,
+                         "A row that comes soon: its keys, so that the memory is asked for that "
+                         "they will need.");
             emit(e, 0, "static void %s(struct pipe_task *task, const void *decoded)\n{", name);
             emit(e, 1, "const struct %s *row = decoded;\n", view.info->tag);
         }
-        emit(e, 1, "%s(&task->key, row);", names_of(e, stream)->key);
-        emit(e, 1, "%s(task, %s);", call, state_index(e, stream));
+        emit(e, 1, "%s(pipe_key_ahead(task, %s), row);", names_of(e, stream)->key,
+             state_index(e, stream));
     }
     if (name != NULL)
         emit(e, 0, "}\n");

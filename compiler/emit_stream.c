@@ -359,8 +359,8 @@ void emit_dedup(struct emitter *e, const struct stream *stream, const struct ste
     const char *state = state_index(e, stream);
     struct function_text function;
     function_begin(e, &function);
-    emit(e, 1, "%s(&task->key, row);", names->key);
-    emit(e, 1, "switch (pipe_dedup(task, %s, record)) {", state);
+    emit_key_in_hand(e, stream);
+    emit(e, 1, "switch (pipe_dedup(task, %s, record, %s)) {", state, is_ahead_argument(e, stream));
     emit(e, 1, "case PIPE_UNIQUE:");
     emit(e, 2, "%s(task, record, row);", names->out);
     emit(e, 2, "break;");

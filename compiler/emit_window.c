@@ -58,9 +58,9 @@ static void emit_keep(struct emitter *e, const struct stream *stream, const stru
     struct function_text function;
     function_begin(e, &function);
     emit_evaluations(e, stream, step, functions);
-    emit(e, 1, "%s(&task->key, row);", names->key);
-    emit(e, 1, "struct pipe_window_hit hit = %s(task, %s, record);",
-         session ? "pipe_session" : "pipe_window", state);
+    emit_key_in_hand(e, stream);
+    emit(e, 1, "struct pipe_window_hit hit = %s(task, %s, record, %s);",
+         session ? "pipe_session" : "pipe_window", state, is_ahead_argument(e, stream));
     emit(e, 1, "if (hit.acc != NULL)\n    %s", functions->update_call);
     bool uses_arena = false; /* in an argument that can't fail: those that can are checked before */
     for (size_t i = 0; i < 2 * step->aggregate_count; i++)

@@ -54,30 +54,11 @@ void pipe_reader_error(const struct pipe_reader *r, struct pipe_error *error)
         pipe_fail(error, r->field, "%s", cause);
 }
 
-/* An integer of 3 to 8 bytes without a loop; false: it may be longer, or the end is too near. */
-static inline bool long_of_word(struct pipe_reader *r, int64_t *out)
-{
-    uint64_t word;
-    if (r->end - r->at < 8)
-        return false;
-    memcpy(&word, r->at, 8);
-    uint64_t last = ~word & 0x8080808080808080u; /* bits 0x80 of bytes that can be the last one */
-    if (last == 0)
-        return false;
-    word &= last ^ (last - 1); /* up to the first of them */
-    word = (word & 0x007F007F007F007Fu) | (word & 0x7F007F007F007F00u) >> 1;
-    word = (word & 0x00003FFF00003FFFu) | (word & 0x3FFF00003FFF0000u) >> 2;
-    word = (word & 0x000000000FFFFFFFu) | (word & 0x0FFFFFFF00000000u) >> 4;
-    r->at += ((unsigned)__builtin_ctzll(last) + 1) / 8;
-    *out = (int64_t)(word >> 1) ^ -(int64_t)(word & 1);
-    return true;
-}
-
 bool pipe_avro_long_slow(struct pipe_reader *r, int64_t *out)
 {
     const uint8_t *at = r->at;
     uint64_t raw = 0;
-    if (PIPE_LIKELY(long_of_word(r, out)))
+    if (PIPE_LIKELY(pipe_avro_long_of_word(r, out)))
         return true;
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (at == r->end)

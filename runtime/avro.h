@@ -9,6 +9,8 @@
 #ifndef PIPE_AVRO_H
 #define PIPE_AVRO_H
 
+#include <endian.h>
+
 #include "value.h"
 
 #ifdef __cplusplus
@@ -69,6 +71,41 @@ static inline bool pipe_reader_done(struct pipe_reader *r)
  */
 
 bool pipe_avro_long_slow(struct pipe_reader *r, int64_t *out);
+
+/* An integer of up to 8 bytes without a loop; false: it may be longer, or the end is too near. */
+static inline bool pipe_avro_long_of_word(struct pipe_reader *r, int64_t *out)
+{
+    uint64_t word;
+    ptrdiff_t left = r->end - r->at;
+    if (PIPE_LIKELY(left >= 8)) {
+        memcpy(&word, r->at, 8);
+        word = le64toh(word);
+    } else if (left >= 4) { /* two loads that may overlap; what is behind them counts as set */
+        uint32_t first, rest;
+        memcpy(&first, r->at, 4);
+        memcpy(&rest, r->end - 4, 4);
+        word =
+            le32toh(first) | (uint64_t)le32toh(rest) << 8 * (left - 4) | ~UINT64_C(0) << 8 * left;
+    } else {
+        return false;
+    }
+    uint64_t last = ~word & 0x8080808080808080u; /* bits 0x80 of bytes that can be the last one */
+    if (PIPE_UNLIKELY(last == 0))
+        return false;
+    word &= last ^ (last - 1); /* up to the first of them */
+    word = (word & 0x007F007F007F007Fu) | (word & 0x7F007F007F007F00u) >> 1;
+    word = (word & 0x00003FFF00003FFFu) | (word & 0x3FFF00003FFF0000u) >> 2;
+    word = (word & 0x000000000FFFFFFFu) | (word & 0x0FFFFFFF00000000u) >> 4;
+    r->at += ((unsigned)__builtin_ctzll(last) + 1) / 8;
+    *out = (int64_t)(word >> 1) ^ -(int64_t)(word & 1);
+    return true;
+}
+
+/* The same value, for what is seldom short. */
+static inline bool pipe_avro_long_wide(struct pipe_reader *r, int64_t *out)
+{
+    return PIPE_LIKELY(pipe_avro_long_of_word(r, out)) || pipe_avro_long_slow(r, out);
+}
 
 static inline bool pipe_avro_long(struct pipe_reader *r, int64_t *out)
 {
@@ -199,13 +236,13 @@ static inline bool pipe_avro_date(struct pipe_reader *r, int32_t *out)
 }
 static inline bool pipe_avro_timestamp_ms(struct pipe_reader *r, int64_t *out)
 {
-    return pipe_avro_long(r, out) &&
+    return pipe_avro_long_wide(r, out) &&
            (PIPE_LIKELY(pipe_ts_ms_ok(*out)) ||
             pipe_reader_fail_number(r, "instant outside the years 0001 to 9999", *out));
 }
 static inline bool pipe_avro_timestamp_us(struct pipe_reader *r, int64_t *out)
 {
-    return pipe_avro_long(r, out) &&
+    return pipe_avro_long_wide(r, out) &&
            (PIPE_LIKELY(pipe_ts_us_ok(*out)) ||
             pipe_reader_fail_number(r, "instant outside the years 0001 to 9999", *out));
 }

@@ -111,11 +111,11 @@ void pipe_arena_free(struct pipe_arena *arena)
 static void enter_chunk(struct pipe_arena *arena, struct pipe_arena_chunk *chunk)
 {
     arena->chunk = chunk;
-    arena->at = chunk != NULL ? chunk->data : NULL;
+    arena->at = arena->begin = chunk != NULL ? chunk->data : NULL;
     arena->end = chunk != NULL ? chunk->data + chunk->size_bytes : NULL;
 }
 
-void pipe_arena_reset(struct pipe_arena *arena)
+void pipe_arena_reset_slow(struct pipe_arena *arena)
 {
     if (arena->chunk != arena->chunks ||
         (arena->chunks != NULL && arena->chunks->size_bytes > KEPT_CHUNK_BYTES)) {

@@ -15,6 +15,7 @@
 #include <openssl/evp.h>
 
 #include "checkpoint_internal.h"
+#include "regular_file.h"
 #include "state_transfer.h"
 
 #define GRACE_MS 900000
@@ -101,7 +102,7 @@ bool checkpoint_digest(struct pipe_checkpoints *c, const char *path,
                        char to[CHECKPOINT_DIGEST_CHARS + 1], uint64_t *size_bytes)
 {
     uint8_t digest[32], *slice = pipe_malloc(SLICE_BYTES);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = pipe_open_regular(path);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool ok = fd >= 0 && context != NULL && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 &&
               digest_of(c, fd, context, slice, size_bytes) &&
@@ -200,7 +201,7 @@ static void upload_ended(struct pipe_checkpoints *c)
         c->figures.failed++;
         if (!c->told_failure)
             pipe_message(PIPE_WARNING, "a checkpoint failed: the pipeline goes on without",
-                         "reason=\"%s\"", c->error);
+                         "reason=\"%s\"", PIPE_QUOTED(c->error));
         c->told_failure = true;
     }
     checkpoint_manifest_free(&c->draft);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "checkpoint_internal.h"
+#include "regular_file.h"
 
 #define OBJECTS_MAX (1u << 20)
 #define MANIFESTS_MAX (1u << 14)
@@ -14,7 +15,7 @@
 
 static bool read_file(const char *path, struct pipe_buf *to)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = pipe_fopen_regular(path);
     if (file == NULL)
         return false;
     uint8_t bytes[4096];
@@ -67,7 +68,7 @@ static bool read_manifest(struct pipe_checkpoints *c, struct checkpoint_known *k
     known->usable = got && wrong == NULL;
     if (!known->usable && !atomic_load(&c->cancelled))
         pipe_message(PIPE_WARNING, "a checkpoint can't be used", "name=%s reason=\"%s\"",
-                     known->name, got ? wrong : c->objects->error);
+                     known->name, PIPE_QUOTED(got ? wrong : c->objects->error));
     unlink(path);
     pipe_buf_free(&bytes);
     return got;

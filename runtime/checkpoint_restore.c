@@ -86,7 +86,7 @@ static void close_fetched(struct pipe_checkpoints *c)
 static void rule_out(struct pipe_checkpoints *c, struct checkpoint_known *known)
 {
     pipe_message(PIPE_WARNING, "a checkpoint can't be used", "name=%s reason=\"%s\"", known->name,
-                 c->error);
+                 PIPE_QUOTED(c->error));
     known->ruled_out = true;
 }
 
@@ -160,7 +160,8 @@ static enum outcome list(struct restoring *in)
         return DONE;
     enum outcome outcome = do_job(in, CHECKPOINT_LIST);
     if (outcome == NOT_DONE && !c->abandoned)
-        pipe_message(PIPE_WARNING, "checkpoints can't be listed", "reason=\"%s\"", c->error);
+        pipe_message(PIPE_WARNING, "checkpoints can't be listed", "reason=\"%s\"",
+                     PIPE_QUOTED(c->error));
     c->listed = outcome != GONE; /* else every task would tell it */
     return outcome;
 }

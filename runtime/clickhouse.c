@@ -11,6 +11,7 @@
 #define HELLO_MS 10000
 #define HELLO_BYTES 4096
 #define ANSWER_BYTES (1u << 20)
+#define URL_SHORT_BYTES 8000u /* which everybody takes */
 
 struct pipe_clickhouse {
     struct pipe_http *http;
@@ -29,6 +30,7 @@ struct pipe_clickhouse_request {
     struct pipe_clickhouse_call call;  /* what it points to is in `kept`, but for the body */
     struct pipe_arena kept;
     int64_t deadline_us; /* of the monotonic clock */
+    size_t url_bytes;
     struct pipe_buf tail;
     bool not_taken;
     struct pipe_clickhouse_result result;
@@ -173,6 +175,7 @@ static void send_call(struct pipe_clickhouse_request *request)
     int64_t left_ms = (request->deadline_us - engine_monotonic_us()) / 1000;
     clickhouse_parameters(&parameters, call, client->database, client->server.known_settings);
     char *url = url_with(client, &parameters);
+    request->url_bytes = strlen(url);
     const struct pipe_http_call http = {
         .method = "POST",
         .url = url,
@@ -329,6 +332,21 @@ static void judge(struct pipe_clickhouse *client, const struct pipe_http_answer 
     pipe_http_mask(client->http, result->error);
 }
 
+/* A statement of many columns, which is in the URL: whoever refuses it for that says no more than a
+ * status. */
+static void tell_of_url(struct pipe_clickhouse_request *request)
+{
+    struct pipe_clickhouse_result *result = &request->result;
+    size_t used = strlen(result->error);
+    if (result->outcome == PIPE_CLICKHOUSE_FATAL && result->code == 0 &&
+        request->url_bytes > URL_SHORT_BYTES)
+        snprintf(result->error + used, sizeof result->error - used,
+                 "; the request's URL has %zu bytes, for it holds the statement: raise what the "
+                 "server (http_max_uri_size, 1 MiB by default) and a proxy before it (often 8 KiB) "
+                 "allow, or give the table fewer columns",
+                 request->url_bytes);
+}
+
 static void look_at_hello(struct pipe_clickhouse *client)
 {
     const struct pipe_http_answer *answer =
@@ -364,6 +382,7 @@ static void look_at_request(struct pipe_clickhouse_request *request)
         streamed ? (request->tail.size > 0 ? (const char *)request->tail.data : "") : NULL,
         request->tail.size);
     judge(request->client, answer, tail, request->call.body.data != NULL, result);
+    tell_of_url(request);
     if (request->not_taken && result->code == 0) {
         result->outcome = PIPE_CLICKHOUSE_FATAL;
         snprintf(result->error, sizeof result->error, "the rest of the answer was not wanted");

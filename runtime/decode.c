@@ -2,6 +2,7 @@
  * decode.c: from a source's bytes to its row, the judgement of event times, and the row of reject
  * streams.
  */
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -47,12 +48,12 @@ static const char *decode_single_object(struct pipe_task *task, const uint8_t *b
                                         void *row)
 {
     const struct pipe_contract *contract = task->source->contract;
-    uint64_t fingerprint = 0;
+    uint64_t fingerprint;
     if (size < SINGLE_OBJECT_FRAME)
         return refuse(task, "undecodable", "the frame ends after %zu of %d bytes", size,
                       SINGLE_OBJECT_FRAME);
-    for (unsigned i = 0; i < 8; i++)
-        fingerprint |= (uint64_t)bytes[2 + i] << (8 * i);
+    memcpy(&fingerprint, bytes + 2, sizeof fingerprint);
+    fingerprint = le64toh(fingerprint);
     for (uint32_t v = 0; v < contract->version_count; v++) {
         if (contract->versions[v].fingerprint == fingerprint)
             return decode_version(task, v, bytes + SINGLE_OBJECT_FRAME, size - SINGLE_OBJECT_FRAME,
@@ -218,21 +219,27 @@ static const char *decode_now(struct pipe_task *task, const struct pipe_record *
 
 static uint32_t ahead_index(const struct engine_task *task, const struct pipe_record *record)
 {
-    return (uint32_t)(record - task->batch) % ENGINE_AHEAD;
+    return (uint32_t)(record - task->batch) % PIPE_AHEAD;
 }
 
-const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void *row)
+static void *row_at(const struct engine_task *task, uint32_t index)
+{
+    return task->rows + (size_t)index * task->task.source->row_bytes;
+}
+
+const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void **row)
 {
     struct engine_task *inner = engine_task_of(task);
-    if (inner->ahead_ready == 0)
-        return decode_now(task, record, row);
     uint32_t index = ahead_index(inner, record);
-    if ((inner->ahead_ready >> index & 1) == 0)
-        return decode_now(task, record, row);
+    *row = row_at(inner, index);
+    if (PIPE_UNLIKELY((inner->ahead_ready >> index & 1) == 0)) {
+        task->ahead_row = NULL;
+        return decode_now(task, record, *row);
+    }
     inner->ahead_ready &= ~(1u << index);
+    task->ahead_row = *row;
+    task->ahead_index = index;
     task->detail[0] = '\0';
-    memcpy(row, inner->ahead_rows + (size_t)index * task->source->row_bytes,
-           task->source->row_bytes);
     pipe_new_row(task);
     return NULL;
 }
@@ -243,16 +250,21 @@ void engine_decode_ahead(struct engine_task *task, const struct pipe_record *rec
 {
     struct pipe_task *outer = &task->task;
     uint32_t index = ahead_index(task, record);
-    void *row = task->ahead_rows + (size_t)index * outer->source->row_bytes;
+    void *row = row_at(task, index);
     pipe_arena_reset(&outer->arena);
-    struct pipe_arena_mark before = pipe_arena_mark(&outer->arena);
-    if (decode_now(outer, record, row) != NULL)
-        return;
-    struct pipe_arena_mark after = pipe_arena_mark(&outer->arena);
-    if (before.at != after.at || before.chunk != after.chunk)
+    if (PIPE_UNLIKELY(decode_now(outer, record, row) != NULL) ||
+        PIPE_UNLIKELY(!pipe_arena_is_fresh(&outer->arena)))
         return;
     task->ahead_ready |= 1u << index;
-    outer->stage->ahead(outer, row);
+}
+
+void engine_keys_ahead(struct engine_task *task, const struct pipe_record *record)
+{
+    uint32_t index = ahead_index(task, record);
+    if (PIPE_UNLIKELY((task->ahead_ready >> index & 1) == 0))
+        return;
+    task->task.ahead_index = index;
+    task->task.stage->ahead(&task->task, row_at(task, index));
 }
 
 static void describe_time(char *to, size_t room, int64_t time_us)

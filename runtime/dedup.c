@@ -3,7 +3,7 @@
  *
  * Identity: 16 bytes and a tag. Keys whose encoding has up to 16 bytes, a single text of 16 bytes
  * and UUID text are held exactly, the tag being their form, so two of them are equal exactly if the
- * keys are. Longer keys are a 128-bit SipHash-2-4 under a key that is random for each state
+ * keys are. Longer keys are a 128-bit SipHash-1-3 under a key that is random for each state
  * directory: a pseudo-random function, so whoever writes the log cannot look for two keys that
  * collide, as he could with a fixed hash or with XXH3, whose seed can be recovered or cancelled
  * out. Their tag is their own, so that no exact key equals a hashed one.
@@ -74,9 +74,13 @@ static void identify(const struct pipe_dedup *dedup, const struct pipe_buf *key,
 
 static struct dedup_cell *cell_at(struct pipe_dedup *dedup, int64_t expiry)
 {
+    if (PIPE_LIKELY(dedup->recent < dedup->cell_count)) {
+        struct dedup_cell *recent = &dedup->cells[dedup->recent];
+        uint64_t begin = (uint64_t)recent->index * (uint64_t)dedup->width;
+        if (PIPE_LIKELY((uint64_t)expiry - begin < (uint64_t)dedup->width)) /* without division */
+            return recent;
+    }
     int64_t index = pipe_floor_div(expiry, dedup->width);
-    if (dedup->recent < dedup->cell_count && dedup->cells[dedup->recent].index == index)
-        return &dedup->cells[dedup->recent];
     uint32_t low = 0, high = dedup->cell_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -96,6 +100,7 @@ static struct dedup_cell *cell_at(struct pipe_dedup *dedup, int64_t expiry)
             (dedup->cell_count - low) * sizeof *dedup->cells);
     dedup->cell_count++;
     dedup->cells[low] = (struct dedup_cell){.index = index};
+    pipe_state_due_by(&dedup->state, dedup_end_of(dedup, index));
     return &dedup->cells[low];
 }
 
@@ -122,7 +127,7 @@ static void drop_cells(struct pipe_dedup *dedup, int64_t watermark)
 static void shrink(struct pipe_dedup *dedup, int64_t watermark)
 {
     if (dedup->table.capacity > 65536 && dedup->live < dedup->table.capacity / 4)
-        id_table_rebuild(&dedup->table, watermark);
+        id_table_rebuild(&dedup->table, watermark, dedup->live);
     struct id *pending = (struct id *)(void *)dedup->pending.data;
     size_t count = dedup->pending.size / sizeof *pending, kept = 0;
     if (count <= 2 * dedup->live + 4096)
@@ -145,7 +150,7 @@ static void remember(struct pipe_dedup *dedup, struct id *slot, const struct id 
         if (dedup->run_count > 0) /* memory is short */
             id_table_fit(&dedup->table, watermark);
         else
-            id_table_rebuild(&dedup->table, watermark);
+            id_table_rebuild(&dedup->table, watermark, dedup->live);
         slot = id_table_find(&dedup->table, id);
     }
     if (id_tag(slot) == ID_TAG_FREE) {
@@ -159,40 +164,18 @@ static void remember(struct pipe_dedup *dedup, struct id *slot, const struct id 
     dedup->live++;
 }
 
-void pipe_dedup_ahead(struct pipe_task *task, uint32_t state)
+static void dedup_ask(void *state, uint32_t index)
 {
-    struct pipe_dedup *dedup = task->states[state];
-    if (task->key.size > AHEAD_KEY_BYTES)
-        return;
-    if (dedup->ahead == NULL)
-        dedup->ahead = pipe_calloc(AHEAD, sizeof *dedup->ahead);
-    struct dedup_ahead *ahead = &dedup->ahead[dedup->ahead_count++ % AHEAD];
-    if (dedup->ahead_count - dedup->ahead_taken > AHEAD)
-        dedup->ahead_taken++;
-    identify(dedup, &task->key, &ahead->id);
-    ahead->key_bytes = (uint32_t)task->key.size;
-    memcpy(ahead->key, task->key.data, task->key.size);
+    struct pipe_dedup *dedup = state;
+    struct id *id = &dedup->ahead[index];
+    identify(dedup, &dedup->state.keys[index], id);
     if (dedup->table.capacity > 0)
-        id_table_fetch(&dedup->table, &ahead->id);
-    dedup_spilled_ahead(dedup, ahead->id.low);
-}
-
-/* The identity of the key; that of the records since the last one that were not asked
- * for is dropped. */
-static void identify_next(struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id)
-{
-    while (dedup->ahead_taken != dedup->ahead_count) {
-        const struct dedup_ahead *ahead = &dedup->ahead[dedup->ahead_taken++ % AHEAD];
-        if (ahead->key_bytes == key->size && memcmp(ahead->key, key->data, key->size) == 0) {
-            *id = ahead->id;
-            return;
-        }
-    }
-    identify(dedup, key, id);
+        id_table_fetch(&dedup->table, id);
+    dedup_spilled_ahead(dedup, id->low);
 }
 
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
-                                   const struct pipe_record *record)
+                                   const struct pipe_record *record, bool is_ahead)
 {
     struct pipe_dedup *dedup = task->states[state];
     const struct pipe_state_def *def = dedup->def;
@@ -210,7 +193,10 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
         return PIPE_TOO_OLD;
     }
     struct id id;
-    identify_next(dedup, &task->key, &id);
+    if (is_ahead)
+        id = dedup->ahead[task->ahead_index];
+    else
+        identify(dedup, &task->key, &id);
     struct id *slot = dedup->table.capacity == 0 ? NULL : id_table_find(&dedup->table, &id);
     bool known = slot != NULL && id_tag(slot) != ID_TAG_FREE && judge <= id_expiry(slot);
     if (known ||
@@ -238,7 +224,7 @@ static void *dedup_create(const struct pipe_state_def *def, const struct pipe_ha
     if (dedup->width < 1000)
         dedup->width = 1000;
     dedup->advanced = dedup->first_kept = PIPE_TIME_MIN;
-    dedup->run_due = PIPE_TIME_MAX;
+    dedup->run_due = dedup->state.due = PIPE_TIME_MAX;
     return dedup;
 }
 
@@ -249,7 +235,7 @@ static void dedup_destroy(void *state)
     dedup_free_runs(dedup);
     free(dedup->cells);
     pipe_buf_free(&dedup->pending);
-    free(dedup->ahead);
+    pipe_state_free_keys(&dedup->state);
     free(dedup);
 }
 
@@ -307,6 +293,7 @@ static bool dedup_load(void *state, const void *key, size_t key_bytes, const voi
 {
     struct pipe_dedup *dedup = state;
     const uint8_t *bytes = key;
+    dedup->state.due = PIPE_TIME_MIN;
     if (key_bytes < DEDUP_KEY_BYTES)
         return false;
     int64_t cell = pipe_state_time_of_key(bytes + 1);
@@ -387,24 +374,6 @@ static void dedup_save(void *state, const struct pipe_state_writer *writer)
     dedup->pending.size = 0;
 }
 
-static void dedup_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
-{
-    struct pipe_dedup *dedup = task->states[state];
-    if (watermark <= dedup->advanced)
-        return;
-    dedup->advanced = watermark;
-    drop_cells(dedup, watermark);
-    if (dedup->run_due <= watermark)
-        dedup_drop_runs(dedup, watermark);
-    shrink(dedup, watermark);
-}
-
-static void dedup_settle(struct pipe_task *task, uint32_t state)
-{
-    (void)task;
-    (void)state;
-}
-
 static int64_t dedup_next_due(const void *state)
 {
     const struct pipe_dedup *dedup = state;
@@ -414,6 +383,25 @@ static int64_t dedup_next_due(const void *state)
         due = end < due ? end : due;
     }
     return due;
+}
+
+static void dedup_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
+{
+    struct pipe_dedup *dedup = task->states[state];
+    if (watermark > dedup->advanced) {
+        dedup->advanced = watermark;
+        drop_cells(dedup, watermark);
+        if (dedup->run_due <= watermark)
+            dedup_drop_runs(dedup, watermark);
+        shrink(dedup, watermark);
+    }
+    dedup->state.due = dedup_next_due(dedup);
+}
+
+static void dedup_settle(struct pipe_task *task, uint32_t state)
+{
+    (void)task;
+    (void)state;
 }
 
 static uint64_t dedup_open_pairs(const void *state)
@@ -448,6 +436,7 @@ const struct pipe_state_ops pipe_dedup_ops = {
     .load = dedup_load,
     .spill = dedup_spill,
     .save = dedup_save,
+    .ask = dedup_ask,
     .advance = dedup_advance,
     .settle = dedup_settle,
     .next_due = dedup_next_due,

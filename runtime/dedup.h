@@ -37,17 +37,8 @@ struct dedup_filter {
     uint32_t runs;
 };
 
-/* Identities of keys that come next: a power of two of them. */
-#define AHEAD 16u
-#define AHEAD_KEY_BYTES 104 /* longer keys are identified again */
-
-struct dedup_ahead {
-    struct id id;
-    uint32_t key_bytes;
-    uint8_t key[AHEAD_KEY_BYTES];
-};
-
 struct pipe_dedup {
+    struct pipe_state state; /* first */
     const struct pipe_state_def *def;
     struct pipe_hash_key hash_key;
     struct id_table table;
@@ -60,8 +51,7 @@ struct pipe_dedup {
     bool drop_saved, drop_spilled; /* the store has entries of dropped cells; of dropped runs */
     uint64_t serial;               /* of the next save */
     struct pipe_buf pending;       /* struct id, added since the last save */
-    struct dedup_ahead *ahead; /* [ahead_taken, ahead_count) modulo AHEAD are to come; or NULL */
-    uint32_t ahead_taken, ahead_count;
+    struct id ahead[PIPE_AHEAD];   /* identities of keys that come next; pipe_task.ahead_index */
     struct pipe_state_reader reader;
     bool has_reader;
     struct dedup_run *runs; /* in order of their making */

@@ -62,6 +62,7 @@ static struct dedup_run *add_run(struct pipe_dedup *dedup, struct dedup_run run)
     dedup->runs[dedup->run_count] = run;
     dedup->spilled += run.count;
     dedup->run_due = end < dedup->run_due ? end : dedup->run_due;
+    pipe_state_due_by(&dedup->state, end);
     return &dedup->runs[dedup->run_count++];
 }
 

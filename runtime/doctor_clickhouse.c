@@ -10,6 +10,8 @@
 #define AREA "clickhouse"
 #define ASK_MS 30000
 #define RUNS_AT_MOST_S 120 /* two inserts of max_execution_time: what a token must outlast */
+#define CATCHING_UP_BYTES_S 200000000 /* what all processes may bring into a table, at most */
+#define INSERT_LEAST_S 0.01           /* of one partition */
 #define CLOCK_NOTE_S 2
 #define CLOCK_PROBLEM_S 60
 
@@ -69,6 +71,19 @@ static bool check_server(struct doctor *doctor, struct pipe_clickhouse *client)
 
 /* ---- Tables ---- */
 
+/* How many inserts a second a table gets at most: by the time of the sink, and, where blocks are
+ * full before that, by their size. */
+static double inserts_a_second(const struct pipe_plan *plan, const struct pipe_sink_def *sink,
+                               uint32_t partitions)
+{
+    int64_t every_ms = sink->commit_ms > 0 ? sink->commit_ms : plan->commit_ms;
+    double by_time = partitions * 1000.0 / (double)(every_ms > 0 ? every_ms : 1);
+    double by_size = sink->commit_bytes > 0 ? CATCHING_UP_BYTES_S / (double)sink->commit_bytes : 0;
+    double most = partitions / INSERT_LEAST_S;
+    double rate = by_size > by_time ? by_size : by_time;
+    return rate < most ? rate : most;
+}
+
 /* How long the tokens of a table are remembered if every partition inserts as often as it can. */
 static void check_window(struct doctor *doctor, uint32_t index)
 {
@@ -81,12 +96,11 @@ static void check_window(struct doctor *doctor, uint32_t index)
     uint32_t partitions = pipe_plan_followed(plan, index, &topic_sink)
                               ? plan->sinks[topic_sink].partitions
                               : rows.partitions;
-    int64_t every_ms = sink->commit_ms > 0 ? sink->commit_ms : plan->commit_ms;
-    int64_t window_s = table->deduplication_window * (every_ms > 0 ? every_ms : 1) / 1000 /
-                       (partitions > 0 ? partitions : 1);
+    int64_t window_s = (int64_t)((double)table->deduplication_window /
+                                 inserts_a_second(plan, sink, partitions > 0 ? partitions : 1));
     if (window_s < RUNS_AT_MOST_S)
         doctor_find(doctor, DOCTOR_PROBLEM, AREA,
-                    "write `commit every` with a longer time in the sink",
+                    "write `commit every` with a longer time or a larger size in the sink",
                     "%s: %" PRId64 " tokens are those of %" PRId64
                     " s only; two attempts of one insert can run for %d",
                     table->name, table->deduplication_window, window_s, RUNS_AT_MOST_S);
@@ -121,9 +135,11 @@ static void check_insert(struct doctor *doctor, struct pipe_clickhouse *client,
         pipe_buf_free(&result.body);
     }
     pipe_buf_free(&sql);
+    bool refused = result.outcome == PIPE_CLICKHOUSE_FATAL && result.code == 0;
     doctor_find(
         doctor, ok ? DOCTOR_OK : DOCTOR_PROBLEM, AREA,
-        ok ? NULL : "grant INSERT and SELECT on it to the user, and the right to set settings",
+        ok || refused ? NULL
+                      : "grant INSERT and SELECT on it to the user, and the right to set settings",
         ok ? "%s takes inserts%s" : "%s takes no inserts: %s", table->name, ok ? "" : result.error);
 }
 

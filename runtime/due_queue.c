@@ -5,14 +5,14 @@
 
 #define BIAS (UINT64_C(1) << 63)
 
-static uint64_t biased(int64_t due)
+static uint64_t tick_of(int64_t due)
 {
-    return (uint64_t)due ^ BIAS;
+    return ((uint64_t)due ^ BIAS) >> DUE_TICK_BITS;
 }
 
-static int64_t unbiased(uint64_t due)
+static int64_t begin_of(uint64_t tick)
 {
-    return (int64_t)(due ^ BIAS);
+    return (int64_t)(tick << DUE_TICK_BITS ^ BIAS);
 }
 
 void due_queue_free(struct due_queue *queue)
@@ -24,10 +24,12 @@ void due_queue_free(struct due_queue *queue)
     }
 }
 
-static inline void append(struct due_bucket *bucket, struct due_item item)
+static inline void append(struct due_queue *queue, struct due_bucket *bucket, struct due_item item)
 {
     if (PIPE_UNLIKELY(bucket->count == bucket->capacity)) {
-        bucket->capacity = bucket->capacity == 0 ? 4 : bucket->capacity * 2;
+        uint32_t more = bucket->capacity == 0 ? 4 : bucket->capacity;
+        bucket->capacity += more;
+        queue->capacity += more;
         bucket->items = pipe_realloc(bucket->items, bucket->capacity * sizeof *bucket->items);
     }
     bucket->items[bucket->count++] = item;
@@ -35,16 +37,16 @@ static inline void append(struct due_bucket *bucket, struct due_item item)
 
 void due_queue_add(struct due_queue *queue, int64_t due, void *entry)
 {
-    uint64_t key = biased(due);
+    uint64_t tick = tick_of(due);
     struct due_item item = {due, entry};
-    if (key <= queue->last) {
-        append(&queue->first, item);
+    if (tick <= queue->last) {
+        append(queue, &queue->first, item);
         return;
     }
-    unsigned level = (63 - (unsigned)__builtin_clzll(key ^ queue->last)) / DUE_DIGIT_BITS;
-    unsigned digit = (unsigned)(key >> DUE_DIGIT_BITS * level) % DUE_DIGITS;
-    append(&queue->buckets[level][digit], item);
-    queue->used[level] |= 1u << digit;
+    unsigned level = (63 - (unsigned)__builtin_clzll(tick ^ queue->last)) / DUE_DIGIT_BITS;
+    unsigned digit = (unsigned)(tick >> DUE_DIGIT_BITS * level) % DUE_DIGITS;
+    append(queue, &queue->buckets[level][digit], item);
+    queue->used[level][digit / 64] |= UINT64_C(1) << digit % 64;
     queue->levels |= 1u << level;
 }
 
@@ -52,10 +54,14 @@ void due_queue_add(struct due_queue *queue, int64_t due, void *entry)
 static inline void lowest(const struct due_queue *queue, unsigned *level, unsigned *digit)
 {
     *level = (unsigned)__builtin_ctz(queue->levels);
-    *digit = (unsigned)__builtin_ctz(queue->used[*level]);
+    const uint64_t *used = queue->used[*level];
+    unsigned word = 0;
+    while (used[word] == 0)
+        word++;
+    *digit = 64 * word + (unsigned)__builtin_ctzll(used[word]);
 }
 
-/* The least due that a bucket can hold: like `last` above its level, `digit` there, 0 below. */
+/* The least tick that a bucket can hold: like `last` above its level, `digit` there, 0 below. */
 static inline uint64_t least_of(const struct due_queue *queue, unsigned level, unsigned digit)
 {
     unsigned shift = DUE_DIGIT_BITS * level;
@@ -78,7 +84,7 @@ int64_t due_queue_bound(const struct due_queue *queue)
     if (queue->levels == 0)
         return PIPE_TIME_MAX;
     lowest(queue, &level, &digit);
-    return unbiased(least_of(queue, level, digit));
+    return begin_of(least_of(queue, level, digit));
 }
 
 #define SOON 32 /* items of a bucket that is opened: their entries will be wanted soon */
@@ -92,6 +98,16 @@ static void fetch(const void *entry)
     __builtin_prefetch((const uint8_t *)entry + 192);
 }
 
+static void mark_empty(struct due_queue *queue, unsigned level, unsigned digit)
+{
+    uint64_t any = 0;
+    queue->used[level][digit / 64] &= ~(UINT64_C(1) << digit % 64);
+    for (unsigned word = 0; word < DUE_WORDS; word++)
+        any |= queue->used[level][word];
+    if (any == 0)
+        queue->levels &= ~(1u << level);
+}
+
 /* Moves `last` into the lowest bucket that has items, to its least due or, if that comes first,
  * behind `time`; its items go to lower ones. */
 static void open_lowest(struct due_queue *queue, int64_t time)
@@ -100,10 +116,8 @@ static void open_lowest(struct due_queue *queue, int64_t time)
     lowest(queue, &level, &digit);
     struct due_bucket *bucket = &queue->buckets[level][digit], opened = *bucket;
     int64_t least = least_due(&opened);
-    queue->last = biased(least <= time ? least : time + 1);
-    queue->used[level] &= ~(1u << digit);
-    if (queue->used[level] == 0)
-        queue->levels &= ~(1u << level);
+    queue->last = tick_of(least <= time ? least : time + 1);
+    mark_empty(queue, level, digit);
     if (opened.capacity > KEPT)
         *bucket = (struct due_bucket){NULL, 0, 0};
     bucket->count = 0;
@@ -112,8 +126,10 @@ static void open_lowest(struct due_queue *queue, int64_t time)
             fetch(opened.items[i].entry);
         due_queue_add(queue, opened.items[i].due, opened.items[i].entry);
     }
-    if (opened.capacity > KEPT)
+    if (opened.capacity > KEPT) {
+        queue->capacity -= opened.capacity;
         free(opened.items);
+    }
 }
 
 bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
@@ -137,10 +153,5 @@ bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
 
 uint64_t due_queue_bytes(const struct due_queue *queue)
 {
-    uint64_t bytes = queue->first.capacity * sizeof(struct due_item);
-    for (unsigned level = 0; level < DUE_LEVELS; level++) {
-        for (unsigned digit = 0; digit < DUE_DIGITS; digit++)
-            bytes += queue->buckets[level][digit].capacity * sizeof(struct due_item);
-    }
-    return bytes;
+    return queue->capacity * sizeof(struct due_item);
 }

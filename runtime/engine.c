@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 #include "schemas.h"
 #include "system_calls.h"
 
-#define TURN_BATCHES 8     /* of one task in a round: its state stays in the cache for that long */
+#define TURN_BATCHES 32     /* of one task in a round: its state stays in the cache for that long */
 #define FEED_RECORDS 4096u /* a round and source */
 #define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
@@ -101,7 +102,8 @@ struct pipe_engine *engine_new(const struct pipe_plan *plan, const struct pipe_r
     engine->options = options;
     engine->lock_fd = -1;
     engine->dir = options->transport != NULL ? options->state : options->embedded;
-    engine->started_us = engine->last_commit_us = engine->last_save_us = engine_monotonic_us();
+    engine->started_us = engine->last_commit_us = engine_monotonic_us();
+    engine->commit_began_us = engine->last_save_us = engine->started_us;
     engine->last_report_us = engine->started_us;
     engine->wall_ms = engine->start_wall_ms = engine_wall_ms();
     return engine;
@@ -125,6 +127,28 @@ static bool check_outputs_mode(struct pipe_engine *engine)
                        "use another directory",
                        engine->dir, engine->options->no_output ? "kept" : "discarded",
                        engine->options->no_output ? "without" : "with");
+}
+
+/* What a record was too long by, for `reconcile`: each --max-record of the directory's runs, in
+ * their order. */
+static bool remember_record_limit(struct pipe_engine *engine)
+{
+    struct pipe_buf limits = {0};
+    char now[16];
+    bool found;
+    size_t size =
+        (size_t)snprintf(now, sizeof now, "%" PRIu32 " ", engine->options->max_record_bytes);
+    if (!engine->log->ops->get(engine->log, RECORD_LIMITS, &limits, &found))
+        return engine_log_failed(engine);
+    if (!found)
+        limits.size = 0;
+    bool same = limits.size >= size && memcmp(limits.data + limits.size - size, now, size) == 0 &&
+                (limits.size == size || limits.data[limits.size - size - 1] == ' ');
+    pipe_buf_add(&limits, now, size);
+    bool ok = same || limits.size > RECORD_LIMITS_BYTES ||
+              engine->log->ops->put(engine->log, RECORD_LIMITS, limits.data, limits.size);
+    pipe_buf_free(&limits);
+    return ok || engine_log_failed(engine);
 }
 
 /* Where time and rows come from decides when the run ends and whether it may wait for more. */
@@ -179,9 +203,9 @@ bool engine_open(struct pipe_engine *engine)
     engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
-    if (!check_outputs_mode(engine) || !engine_setup(engine) || !engine_check_outputs(engine) ||
-        !engine_load_secrets(engine) || !engine_load_schema_ids(engine) ||
-        !engine_open_schemas(engine))
+    if (!check_outputs_mode(engine) || !remember_record_limit(engine) || !engine_setup(engine) ||
+        !engine_check_outputs(engine) || !engine_load_secrets(engine) ||
+        !engine_load_schema_ids(engine) || !engine_open_schemas(engine))
         return false;
     if (engine->plan->start != NULL)
         engine->plan->start();
@@ -311,9 +335,20 @@ static int64_t append_ms(const struct pipe_engine *engine)
     return wall_ms < most_ms ? wall_ms : most_ms;
 }
 
+/* Of one that keeps up, the interval runs from the beginning of a commit to the beginning of the
+ * next, so that what a commit takes does not come on top; but a quarter of it passes in between.
+ * One that is behind makes its transactions greater. */
+static int64_t next_commit_us(const struct pipe_engine *engine)
+{
+    int64_t interval_us = engine->options->commit_ms * 1000;
+    int64_t at_us = engine->commit_began_us + interval_us;
+    int64_t least_us = engine->last_commit_us + (engine->caught_up ? interval_us / 4 : interval_us);
+    return at_us > least_us ? at_us : least_us;
+}
+
 static bool commit_is_due(const struct pipe_engine *engine, int64_t now_us)
 {
-    return now_us - engine->last_commit_us >= engine->options->commit_ms * 1000 ||
+    return now_us >= next_commit_us(engine) ||
            pending_bytes(engine) >= (uint64_t)engine->options->commit_bytes;
 }
 
@@ -403,6 +438,7 @@ enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms)
         return ENGINE_FAILED;
     if (can_run && (!run_round(engine, &worked) || !after_round(engine, &worked)))
         return ENGINE_FAILED;
+    engine->caught_up = engine->caught_up || !worked;
     if (!worked && is_finished(engine))
         return ENGINE_FINISHED;
     return worked ? ENGINE_WORKED : ENGINE_IDLE;
@@ -414,7 +450,11 @@ bool engine_finish(struct pipe_engine *engine)
     if (engine_has_pending(engine) && !engine_commit(engine))
         return false;
     report_progress(engine, true);
-    return engine_save_state(engine) && engine_check_directory(engine) && counters_check(engine);
+    if (!engine_save_state(engine))
+        return false;
+    if (!pipe_store_wait(engine->store))
+        return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
+    return engine_check_directory(engine) && counters_check(engine);
 }
 
 /* How long a round without work may be followed by none: not beyond the next commit. */
@@ -422,8 +462,7 @@ static int64_t idle_ms(const struct pipe_engine *engine)
 {
     if (!engine->log->grouped)
         return NAP_MS;
-    int64_t left_us =
-        engine->last_commit_us + engine->options->commit_ms * 1000 - engine_monotonic_us();
+    int64_t left_us = next_commit_us(engine) - engine_monotonic_us();
     if (!engine_has_pending(engine) || left_us > WAIT_MS * 1000)
         return WAIT_MS;
     return left_us > 1000 ? left_us / 1000 : 1;
@@ -432,7 +471,7 @@ static int64_t idle_ms(const struct pipe_engine *engine)
 bool engine_run(struct pipe_engine *engine)
 {
     enum engine_state state;
-    engine->last_commit_us = engine_monotonic_us();
+    engine->last_commit_us = engine->commit_began_us = engine_monotonic_us();
     for (int64_t wait_ms = 0;; wait_ms = state == ENGINE_IDLE ? idle_ms(engine) : 0) {
         if (wait_ms > 0 && !engine->log->grouped)
             engine_sleep_us(wait_ms * 1000);

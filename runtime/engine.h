@@ -47,6 +47,8 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
 /* A text of others, for the inside of `name=\"…\"`: `"` and `\` escaped, control characters blank,
  * cut to the room. Returns `to`. */
 const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text);
+/* The same, valid until the end of the block. */
+#define PIPE_QUOTED(text) pipe_message_quoted((char[640]){0}, 640, text)
 
 /* ---- What a test puts in the place of a run's surroundings (testing.c). Besides, with hooks
  * secrets are 'test' and idle partitions follow at once, not once a second. ---- */
@@ -119,9 +121,9 @@ struct pipe_run_options {
     uint64_t state_bytes;   /* memory for the states of all tasks; 0: PIPE_STATE_BYTES */
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
-    const char *listen;     /* ADDRESS:PORT of /metrics, or none; NULL: the default */
-    const char *schema_ids; /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
-    int64_t schema_wait_ms; /* for a schema that the registry does not know (yet) */
+    const char *listen;      /* ADDRESS:PORT of /metrics, or none; NULL: the default */
+    const char *schema_ids;  /* file: `ID CONTRACT VERSION` lines, for Confluent frames */
+    int64_t schema_wait_ms;  /* for a schema that the registry does not know (yet) */
     const char *checkpoints; /* URL; NULL: none */
     int64_t checkpoint_ms;   /* 0: CHECKPOINT_EVERY_MS */
     const struct checkpoint_hooks *checkpoint_hooks; /* NULL but in tests */
@@ -171,7 +173,7 @@ struct pipe_store_position { /* of one task: what its state covers */
     int64_t kafka_time_ms;
     struct pipe_input_position input;
     struct pipe_str schemas; /* schemas_save; of load: valid until the next call */
-    const int64_t *markers; /* by upstream; of load: valid until the next call */
+    const int64_t *markers;  /* by upstream; of load: valid until the next call */
     uint32_t marker_count;
 };
 struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
@@ -180,7 +182,7 @@ void pipe_store_close(struct pipe_store *store);
 const char *pipe_store_error(const struct pipe_store *store);
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store);
 /* Of keys and values, all operators' too; another one can't be read. */
-#define PIPE_STATE_VERSION "2"
+#define PIPE_STATE_VERSION "4"
 const char *pipe_store_version(const struct pipe_store *store);
 /* What the state belongs to; "" in a new one. It is written by the first save. */
 const char *pipe_store_plan(const struct pipe_store *store);
@@ -207,6 +209,10 @@ struct pipe_state_reader pipe_store_reader(struct pipe_store *store, uint32_t st
 void pipe_store_save_position(struct pipe_store *store, uint32_t stage, int32_t partition,
                               const struct pipe_store_position *position);
 bool pipe_store_end(struct pipe_store *store);
+/* As pipe_store_end, but what it writes may still be on its way; an error of that comes with the
+ * next save, or with pipe_store_wait. A crash meanwhile leaves the save before. */
+bool pipe_store_end_later(struct pipe_store *store);
+bool pipe_store_wait(struct pipe_store *store); /* until it is written */
 struct pipe_store_usage {
     uint64_t entries, bytes;
 };
@@ -222,10 +228,6 @@ struct engine_position {
     uint64_t seq;
     struct pipe_input_position input; /* of files: input.offset == offset */
 };
-
-/* How many records before their turn rows are decoded, where the stage has a use for it: long
- * enough for memory to come, few enough to stay in the first-level cache. A power of two. */
-#define ENGINE_AHEAD 8u
 
 /* Embedded, all tasks run from the start to the end. */
 enum engine_phase {
@@ -256,7 +258,8 @@ struct engine_task {
     bool idle;                /* at its end for long enough; committed for the others */
     bool dirty;               /* something happened since the last commit */
     bool ended;               /* a file at its end, whose +∞ is logged (or pending) */
-    int64_t marked_watermark; /* W that the last markers told */
+    int64_t marked_watermark; /* W up to which markers are sent where they are needed */
+    int64_t told_watermark;   /* W that the last markers told, at least */
     int64_t *markers;         /* behind an exchange: the last, by upstream task */
     uint32_t marker_count;
     int32_t merge_state;               /* behind an exchange of partials: index in stage->states */
@@ -271,13 +274,13 @@ struct engine_task {
     struct task_schemas *schemas;      /* what schema ids it was given (schemas.h); NULL: none */
     const char *fault;                 /* of the record in hand */
     const struct pipe_record *batch;   /* in hand: index of a record for faults and CSV fields */
-    uint8_t *ahead_rows;               /* decoded before their turn, by index modulo ENGINE_AHEAD */
-    uint32_t ahead_ready;              /* bit by the same: the row is there */
-    uint64_t dry_states;               /* engine_memory.c: bit by state (63: that and later) */
-    int64_t at_end_since_us;           /* monotonic; -1: not at the end */
-    int64_t last_raise_us;             /* monotonic */
-    int64_t raise_time_ms;             /* kafka_time of its last time record; PIPE_TIME_MIN: none */
-    uint64_t records;                  /* read by this process, replay included */
+    uint8_t *rows;           /* decoded, some before their turn: by index modulo PIPE_AHEAD */
+    uint32_t ahead_ready;    /* bit by the same: the row is there */
+    uint64_t dry_states;     /* engine_memory.c: bit by state (63: that and later) */
+    int64_t at_end_since_us; /* monotonic; -1: not at the end */
+    int64_t last_raise_us;   /* monotonic */
+    int64_t raise_time_ms;   /* kafka_time of its last time record; PIPE_TIME_MIN: none */
+    uint64_t records;        /* read by this process, replay included */
 };
 
 struct engine_source {
@@ -350,10 +353,10 @@ struct pipe_engine {
     struct engine_exchange *exchanges;
     struct engine_schema_id *schema_ids;
     uint32_t schema_id_count;
-    struct engine_schemas *schemas; /* schemas.c */
-    struct pipe_metrics *metrics;   /* metrics.h; NULL: nobody asks */
+    struct engine_schemas *schemas;        /* schemas.c */
+    struct pipe_metrics *metrics;          /* metrics.h; NULL: nobody asks */
     struct pipe_follower_thread *follower; /* follower.h; NULL: no table is followed */
-    struct pipe_checkpoints *checkpoints; /* checkpoint.h; NULL: none are made */
+    struct pipe_checkpoints *checkpoints;  /* checkpoint.h; NULL: none are made */
     struct engine_rejects *rejects;
     uint32_t reject_count;
     bool rejects_dirty;
@@ -362,7 +365,8 @@ struct pipe_engine {
     uint8_t secrets_digest[8]; /* of all of them; in every position */
     int64_t wall_ms;           /* append time of records written now; refreshed once a round */
     int64_t start_wall_ms;     /* as started_us */
-    int64_t last_commit_us;    /* monotonic */
+    int64_t last_commit_us, commit_began_us; /* monotonic; when the last one ended, and began */
+    bool caught_up; /* since the last commit a round found nothing to do */
     int64_t last_save_us;
     bool save_at_once; /* a task has committed for the first time */
     uint64_t commits_since_save, bytes_since_save, commits;
@@ -389,6 +393,8 @@ struct pipe_engine {
     bool endless;         /* a source without end: only a signal stops the run */
     bool trickles;        /* a source that delivers in its own time: commits wait for their turn */
     int64_t last_idle_us, last_report_us, started_us;
+    int64_t last_markers_us; /* when markers were last sent that nothing needed; 0: never */
+    bool markers_due;        /* in this commit they are */
     uint64_t records_at_report;
     bool failed;
     int exit_code;
@@ -471,6 +477,9 @@ void engine_drop_task(struct engine_task *task); /* what it has in memory */
 /* engine_fail with the error of the log. */
 bool engine_log_failed(struct pipe_engine *engine);
 bool engine_check_plan(struct pipe_engine *engine); /* the log is new or of this plan */
+/* Metadata of an embedded log: "1048576 2097152 ". */
+#define RECORD_LIMITS "max_record"
+#define RECORD_LIMITS_BYTES 512u
 
 /* engine_memory.c: the budget of all states (--state-memory) */
 uint64_t engine_state_bytes(const struct pipe_engine *engine);
@@ -515,8 +524,10 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
 void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
                       size_t to_bytes); /* of its metadata in the log */
 
-/* decode.c: decodes a record of task->batch before its turn, and lets the stage ask for memory. */
+/* decode.c: decodes a record of task->batch before its turn; makes the keys of one that was decoded
+ * so. */
 void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
+void engine_keys_ahead(struct engine_task *task, const struct pipe_record *record);
 
 /* task.c */
 enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED, TASK_WAITS };
@@ -553,6 +564,9 @@ bool watermark_has_records(struct engine_task *task, bool *any);
 uint32_t pipe_murmur2(const void *bytes, size_t size_bytes); /* Java's, as Kafka's partitioner */
 int32_t pipe_key_partition(struct pipe_str key, uint32_t partitions);
 void exchange_send_markers(struct engine_task *task);
+/* Whether the stage behind an exchange does anything when its W passes from one to the other. */
+bool exchange_needs_marker(const struct pipe_plan *plan, uint32_t exchange, int64_t from,
+                           int64_t to);
 /* One record of an exchange topic. */
 bool exchange_receive(struct engine_task *task, struct pipe_record *record);
 
@@ -624,9 +638,9 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv);
 int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv);
 /* traffic_kafka.c: to the topics of Kafka. The exit code, after a message. */
 int pipe_traffic_to_kafka(const struct pipe_plan *plan, const struct pipe_traffic_options *options);
-int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv); /* topics.c */
-int pipe_tables_main(const struct pipe_plan *plan, int argc, char **argv); /* tables.c */
-int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv); /* doctor.c */
+int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv);    /* topics.c */
+int pipe_tables_main(const struct pipe_plan *plan, int argc, char **argv);    /* tables.c */
+int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv);    /* doctor.c */
 int pipe_contracts_main(const struct pipe_plan *plan, int argc, char **argv); /* contracts_push.c */
 
 #endif

@@ -18,6 +18,7 @@
 #define SAVE_EVERY_US 10000000
 #define SAVE_EVERY_BYTES (256ull << 20)
 #define SAVE_EVERY_RECORDS (256u << 10)
+#define MARKERS_EVERY_US 1000000
 
 bool engine_has_pending(const struct pipe_engine *engine)
 {
@@ -316,16 +317,29 @@ static bool take_outcome(struct pipe_engine *engine, enum pipe_log_outcome outco
     return engine_log_failed(engine);
 }
 
-bool engine_commit(struct pipe_engine *engine)
+/* Now and then all markers are sent, so that how far the next stages are is known. */
+static void settle(struct pipe_engine *engine, int64_t now_us)
 {
-    int64_t from_us = engine_monotonic_us();
-    metrics_phase(engine, METRICS_COMMITTING);
-    if (!engine_check_directory(engine))
-        return false;
+    engine->markers_due =
+        engine->last_markers_us == 0 || now_us - engine->last_markers_us >= MARKERS_EVERY_US;
+    if (engine->markers_due)
+        engine->last_markers_us = now_us;
     for (uint32_t t = 0; t < engine->task_count; t++) {
         if (engine->tasks[t].phase == ENGINE_RUNNING)
             task_settle(&engine->tasks[t]);
     }
+    engine->markers_due = false;
+}
+
+bool engine_commit(struct pipe_engine *engine)
+{
+    int64_t from_us = engine_monotonic_us();
+    engine->commit_began_us = from_us;
+    engine->caught_up = false;
+    metrics_phase(engine, METRICS_COMMITTING);
+    if (!engine_check_directory(engine))
+        return false;
+    settle(engine, from_us);
     if (engine->failed)
         return false;
     counters_gauges(engine);
@@ -393,7 +407,9 @@ bool engine_save_state(struct pipe_engine *engine)
         if (engine_may_save(&engine->tasks[t]))
             engine_save_task(engine, &engine->tasks[t], &engine->tasks[t].committed);
     }
-    if (!pipe_store_end(engine->store))
+    bool written = engine->log->grouped ? pipe_store_end_later(engine->store)
+                                        : pipe_store_end(engine->store);
+    if (!written)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
     PIPE_CRASH_POINT("after_state");
     engine->save_at_once = false;

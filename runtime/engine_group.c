@@ -18,6 +18,7 @@
 #include "metrics.h"
 
 #define HELD_US 60000000
+#define SAVE_REPLAYED 16384 /* records: save soon after as many */
 
 bool group_join(struct pipe_engine *engine)
 {
@@ -78,7 +79,7 @@ void group_aborted(struct pipe_engine *engine)
     forget_counts(engine);
     engine->ready = false;
     engine->aborts++;
-    engine->last_commit_us = engine_monotonic_us();
+    engine->last_commit_us = engine->commit_began_us = engine_monotonic_us();
     metrics_aborted(engine);
 }
 
@@ -229,7 +230,12 @@ static bool recover_assigned(struct pipe_engine *engine)
     pipe_message(PIPE_INFO, "recovered",
                  "tasks=%" PRIu32 " replayed_records=%" PRIu64 " milliseconds=%" PRId64, count,
                  engine->replayed - replayed, (engine_monotonic_us() - from_us) / 1000);
-    return commit_pending(engine) && engine_save_if_due(engine);
+    if (!commit_pending(engine) || !engine_save_if_due(engine))
+        return false;
+    /* Behind the first commit, which others wait for: who dies often must not replay ever more. */
+    if (engine->replayed - replayed >= SAVE_REPLAYED)
+        engine->save_at_once = true;
+    return true;
 }
 
 /* Where nothing is read any more no commit comes that state would be saved behind. */

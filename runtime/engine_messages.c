@@ -15,10 +15,22 @@ void pipe_message_level(enum pipe_level least)
     least_level = least;
 }
 
+/* A line stays one, whoever its texts are of. U+0080 … U+009F are control characters too. */
+static void blank_controls(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+        bool late = at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0;
+        if (late || *at < ' ' || *at == 127)
+            *at = ' ';
+        if (late)
+            *++at = ' ';
+    }
+}
+
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
 {
     static const char *const names[] = {"debug", "info", "warning", "error"};
-    char when[PIPE_TS_MS_TEXT + 1] = {0}, fields[1024] = "";
+    char when[PIPE_TS_MS_TEXT + 1] = {0}, said[1024], fields[1024] = "";
     if (level < least_level)
         return;
     if (fields_format != NULL) {
@@ -27,8 +39,11 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
         vsnprintf(fields, sizeof fields, fields_format, args);
         va_end(args);
     }
+    snprintf(said, sizeof said, "%s", message);
+    blank_controls(said);
+    blank_controls(fields);
     pipe_ts_ms_write(when, engine_wall_ms());
-    fprintf(stderr, "%s %s %s%s%s\n", when, names[level], message, fields[0] != '\0' ? " " : "",
+    fprintf(stderr, "%s %s %s%s%s\n", when, names[level], said, fields[0] != '\0' ? " " : "",
             fields);
 }
 

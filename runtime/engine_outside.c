@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "regular_file.h"
 
 #define SECRET_MAX (64u << 10)
 
@@ -22,9 +23,10 @@ struct pipe_str pipe_secret(uint32_t index)
 /* A whole small file; NULL: error told. Trailing line ends are cut. */
 static char *read_small_file(struct pipe_engine *engine, const char *path, size_t *size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = pipe_fopen_regular(path);
     if (file == NULL) {
-        engine_fail(engine, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
+        engine_fail(engine, PIPE_EXIT_DATA, "%s can't be opened: %s", path,
+                    pipe_regular_reason(errno));
         return NULL;
     }
     char *text = pipe_malloc(SECRET_MAX + 1);

@@ -532,7 +532,7 @@ static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct
             "%lld, but %lld is committed",
             task->task.stage->name, task->task.partition, (long long)task->position.offset,
             (long long)task->task.watermark, (long long)r->committed.watermark);
-    task->marked_watermark = task->task.watermark;
+    task->marked_watermark = task->told_watermark = task->task.watermark;
     task->dirty = !r->has_committed || r->gap; /* a position is committed before any state */
     tell_restored(task, r, engine->replayed - replayed);
     return true;

@@ -306,7 +306,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
     task->task.discards = engine->options->no_output;
     task->task.partition = (int32_t)partition;
     task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
-    task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;
+    task->marked_watermark = task->told_watermark = task->raise_time_ms = PIPE_TIME_MIN;
     task->at_end_since_us = -1;
     task->last_raise_us = INT64_MIN / 2;
     task->phase = log->grouped ? ENGINE_ABSENT : ENGINE_RUNNING;
@@ -435,7 +435,7 @@ void engine_drop_task(struct engine_task *task)
         task->markers[i] = PIPE_TIME_MIN;
     memset(task->task.counters, 0, engine->plan->stream_count * sizeof *task->task.counters);
     task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
-    task->marked_watermark = task->raise_time_ms = PIPE_TIME_MIN;
+    task->marked_watermark = task->told_watermark = task->raise_time_ms = PIPE_TIME_MIN;
     task->position = task->committed = (struct engine_position){0};
     task->has_committed = task->held = task->idle = task->dirty = task->ended = false;
     task->at_end_since_us = -1;
@@ -456,7 +456,7 @@ static void free_task(struct engine_task *task)
     watermark_close(task);
     schemas_forget(task);
     pipe_arena_free(&task->task.arena);
-    free(task->ahead_rows);
+    free(task->rows);
     pipe_buf_free(&task->task.key);
     pipe_buf_free(&task->task.value);
     pipe_buf_free(&task->task.text);

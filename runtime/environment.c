@@ -2,19 +2,19 @@
 #include "environment.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "regular_file.h"
 #include "value.h"
 
 #define VALUE_MAX (64u << 10)
 
 char *pipe_environment_file(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = pipe_open_regular(path);
     if (fd < 0)
         return NULL;
     char *text = pipe_malloc(VALUE_MAX + 1);
@@ -52,7 +52,7 @@ bool pipe_environment(const char *name, char **value, char *error, size_t error_
         *value = pipe_environment_file(path);
         if (*value == NULL) {
             snprintf(error, error_bytes, "%s names a file that can't be read: %s", file,
-                     strerror(errno));
+                     pipe_regular_reason(errno));
             return false;
         }
         if ((*value)[0] == '\0') {

@@ -106,14 +106,62 @@ void pipe_exchange_partial(struct pipe_task *task, uint32_t index, const uint8_t
          pipe_str_of(NULL, 0), frame);
 }
 
+/* Whether a time `phase` + k * `period` is behind `from` and not behind `to`. */
+static bool passes(int64_t from, int64_t to, int64_t phase, int64_t period)
+{
+    return pipe_floor_div(pipe_time_sub(from, phase), period) !=
+           pipe_floor_div(pipe_time_sub(to, phase), period);
+}
+
+/* The merge of a window alone acts when W passes the end of a window, that and the lateness, or
+ * (emit on update) a multiple of emit_every. Any other stage may act at any time. */
+bool exchange_needs_marker(const struct pipe_plan *plan, uint32_t exchange, int64_t from,
+                           int64_t to)
+{
+    const struct pipe_exchange_def *def = &plan->exchanges[exchange];
+    const struct pipe_stage_def *stage = &plan->stages[def->to_stage];
+    const struct pipe_state_def *window = stage->states;
+    if (from == to)
+        return false;
+    if (!def->partials || stage->state_count != 1 || stage->exchange_out_count > 0 ||
+        from == PIPE_TIME_MIN || to == PIPE_TIME_MAX)
+        return true;
+    int64_t end = window->offset + window->size;
+    from = pipe_time_sub(from, window->delay);
+    to = pipe_time_sub(to, window->delay);
+    return passes(from, to, end, window->every) ||
+           passes(from, to, end + window->lateness, window->every) ||
+           (window->emit == PIPE_EMIT_UPDATE && passes(from, to, 0, window->emit_every));
+}
+
+static bool needs_markers(const struct engine_task *task, int64_t from)
+{
+    const struct pipe_task *public = &task->task;
+    bool needed = false;
+    for (uint32_t i = 0; !needed && i < public->stage->exchange_out_count; i++) {
+        int64_t delay = public->stage->exchange_delays[i];
+        needed = exchange_needs_marker(public->plan, public->stage->exchanges_out[i],
+                                       pipe_time_sub(from, delay),
+                                       pipe_time_sub(public->watermark, delay));
+    }
+    return needed;
+}
+
+/* Where nothing waits for them they are not sent in every commit: each would make records,
+ * partitions of a transaction and positions of the next stage, for nothing. */
 void exchange_send_markers(struct engine_task *task)
 {
     struct pipe_engine *engine = task->task.engine;
     const struct pipe_stage_def *stage = task->task.stage;
-    if (task->marked_watermark == task->task.watermark)
+    int64_t from = task->marked_watermark;
+    bool due = engine->markers_due && task->told_watermark != task->task.watermark;
+    if (from == task->task.watermark && !due)
         return;
     task->marked_watermark = task->task.watermark;
     task->dirty = true;
+    if (!due && !needs_markers(task, from))
+        return;
+    task->told_watermark = task->task.watermark;
     if (task->task.replaying)
         return;
     for (uint32_t i = 0; i < stage->exchange_out_count; i++) {

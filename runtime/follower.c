@@ -300,7 +300,7 @@ static bool take_outcome(struct pipe_follower *follower, enum pipe_log_outcome o
         return true;
     case PIPE_LOG_ABORTED:
         pipe_message(PIPE_WARNING, "a commit of the tables' positions did not happen",
-                     "reason=\"%s\"", follower->log->error);
+                     "reason=\"%s\"", PIPE_QUOTED(follower->log->error));
         follower_aborted(follower);
         return true;
     case PIPE_LOG_FENCED:

@@ -42,7 +42,8 @@ struct pipe_table_batch {
     int32_t partition;
     int64_t first, last; /* offsets, both included */
     uint32_t rows;
-    struct pipe_str block; /* Native, uncompressed; lives until the attempt has ended */
+    struct pipe_str block; /* Native, uncompressed; lives until the attempt has ended. That of a
+                              follower begins with a page of memory */
     char token[65];        /* hex */
     uint32_t attempt;      /* from 0: whether it is the first that was ever made */
 };

@@ -5,6 +5,7 @@
 
 #define READ_RECORDS 1024u
 #define KEPT_BYTES (256u << 10)
+#define PAGE_BYTES 4096u
 #define TURN_READS 8 /* of one part in a round */
 /* A broker that has just become leader may not know yet how far records are committed. */
 #define SHORT_US 30000000
@@ -37,12 +38,12 @@ void follower_seal(struct follower_part *part)
 {
     struct metrics_ages *free_ages = part->sent_ages;
     part->block.size = 0;
+    uintptr_t memory = (uintptr_t)pipe_buf_reserve(
+        &part->block, pipe_native_block_bytes(part->writer) + PAGE_BYTES);
+    part->block_at = part->block.size = -memory % PAGE_BYTES;
     pipe_native_finish(part->writer, &part->block);
-    if (part->block.size >
-        KEPT_BYTES) { /* else every part would keep what its biggest block took */
-        pipe_native_writer_free(part->writer);
-        part->writer = pipe_native_writer_new(part->sink->def->table, part->sink->def->row);
-    }
+    if (part->block.size > KEPT_BYTES) /* else every part would keep what its biggest block took */
+        pipe_native_shrink(part->writer);
     part->sent_ages = part->ages;
     part->sent_oldest_ms = part->oldest_ms;
     part->ages = free_ages;
@@ -71,7 +72,7 @@ static bool add_row(struct pipe_follower *follower, struct follower_part *part,
 
 /* False: the sink was halted. */
 static bool take(struct pipe_follower *follower, struct follower_part *part,
-                 const struct pipe_record *record)
+                 const struct pipe_record *record, int64_t now_ms)
 {
     if (!add_row(follower, part, record))
         return false;
@@ -86,7 +87,7 @@ static bool take(struct pipe_follower *follower, struct follower_part *part,
         (part->oldest_ms == PIPE_TIME_MIN || record->kafka_time_ms < part->oldest_ms))
         part->oldest_ms = record->kafka_time_ms;
     follower_hash_add(part->hash, record);
-    metrics_ages_add(part->ages, engine_wall_ms(), record->kafka_time_ms, 1);
+    metrics_ages_add(part->ages, now_ms, record->kafka_time_ms, 1);
     return true;
 }
 
@@ -138,8 +139,9 @@ static bool is_full(const struct follower_part *part)
 /* What was read, until the batch is full. False: the sink was halted. */
 static bool take_left(struct pipe_follower *follower, struct follower_part *part)
 {
+    int64_t now_ms = engine_wall_ms();
     while (part->left_count > 0 && !is_full(part)) {
-        if (!take(follower, part, part->left))
+        if (!take(follower, part, part->left, now_ms))
             return false;
         part->left++;
         part->left_count--;
@@ -222,11 +224,12 @@ bool follower_reread(struct pipe_follower *follower, struct follower_part *part)
     int64_t before = part->journal.last + 1;
     struct pipe_record *records;
     uint32_t count;
+    int64_t now_ms = engine_wall_ms();
     for (unsigned i = 0; i < TURN_READS && part->rows <= part->journal.rows; i++) {
         switch (ops->read(part->reader, READ_RECORDS, before, &records, &count)) {
         case PIPE_LOG_RECORDS:
             for (uint32_t r = 0; r < count; r++) {
-                if (!take(follower, part, &records[r]))
+                if (!take(follower, part, &records[r], now_ms))
                     return true;
             }
             follower->worked = true;

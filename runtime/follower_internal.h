@@ -86,7 +86,8 @@ struct follower_part {
     int64_t began_us; /* monotonic: its first row */
     struct metrics_ages *ages;
     /* What is sent; with journal.pending: */
-    struct pipe_buf block;
+    struct pipe_buf block;              /* behind a gap, so that */
+    size_t block_at;                    /* it begins with a page */
     struct pipe_table_request *request; /* NULL: none is under way */
     uint32_t attempt;
     bool done;
@@ -148,6 +149,13 @@ static inline struct follower_part *follower_next(struct follower_walk *at)
 static inline bool follower_runs(const struct follower_part *part)
 {
     return part->phase == PART_RUNNING && !part->sink->halted;
+}
+
+static inline struct pipe_str follower_block(const struct follower_part *part)
+{
+    return part->block.size == 0
+               ? (struct pipe_str){0}
+               : pipe_str_of(part->block.data + part->block_at, part->block.size - part->block_at);
 }
 
 /* Its range was sent in vain, and not again yet. */

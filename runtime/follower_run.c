@@ -14,7 +14,8 @@
 
 #define PREFETCH_KIB (8u << 10) /* of Kafka: less than the engine's */
 #define NAP_US 50000
-#define FILES_COMMIT_MS 1000 /* each range is a file, and nobody waits for it */
+#define FILES_COMMIT_MS 1000       /* each range is a file, and nobody waits for it */
+#define FILES_MEMORY (16ull << 20) /* likewise: the memory is the run's */
 
 /* A run without its follower would go on as if tables got their rows. */
 static void follower_failed(void)
@@ -99,8 +100,10 @@ static bool start(struct pipe_engine *engine, struct pipe_clickhouse *client,
     char error[512];
     struct pipe_follower_config config = {
         .plan = plan, .follows = follows, .accept_gap = engine->options->accept_gap};
-    if (client == NULL)
+    if (client == NULL) {
         config.commit_least_ms = FILES_COMMIT_MS;
+        config.memory_bytes = FILES_MEMORY;
+    }
     config.log = engine->log->grouped ? open_group(plan, engine->options, error, sizeof error)
                                       : pipe_log_embedded_attach(engine->log);
     if (config.log == NULL) {

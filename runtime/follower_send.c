@@ -45,7 +45,6 @@ static void forget_batches(struct pipe_follower *follower, struct follower_sink 
 void follower_halt(struct pipe_follower *follower, struct follower_sink *sink, const char *format,
                    ...)
 {
-    char quoted[640];
     va_list args;
     if (sink->halted)
         return;
@@ -57,17 +56,16 @@ void follower_halt(struct pipe_follower *follower, struct follower_sink *sink, c
     follower->worked = true;
     pipe_message(PIPE_ERROR, "a table stands still until a restart; its rows are kept in the topic",
                  "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target,
-                 pipe_message_quoted(quoted, sizeof quoted, sink->error));
+                 PIPE_QUOTED(sink->error));
 }
 
 void follower_waits(struct follower_sink *sink, const char *error)
 {
-    char quoted[640];
     snprintf(sink->error, sizeof sink->error, "%s", error);
     if (!sink->waits)
         pipe_message(PIPE_WARNING, "a table takes no rows now; trying again until it does",
                      "sink=%s table=%s reason=\"%s\"", sink->def->name, sink->def->target,
-                     pipe_message_quoted(quoted, sizeof quoted, error));
+                     PIPE_QUOTED(error));
     sink->waits = true;
 }
 
@@ -123,7 +121,7 @@ static void begin(struct pipe_follower *follower, struct follower_part *part)
         .first = journal->first,
         .last = journal->last,
         .rows = journal->rows,
-        .block = pipe_str_of(part->block.data, part->block.size),
+        .block = follower_block(part),
         .attempt = part->attempt,
     };
     pipe_hex_write(batch.token, journal->token, sizeof journal->token);
@@ -145,7 +143,7 @@ static void arrived(struct pipe_follower *follower, struct follower_part *part)
     part->backoff_us = 0;
     sink->rows += part->journal.rows;
     sink->batches++;
-    sink->bytes += part->block.size;
+    sink->bytes += follower_block(part).size;
     (void)metrics_ages_fold(part->sent_ages, engine_wall_ms(), 0, &metrics_latency_bounds,
                             &sink->queryable);
     pipe_buf_free(&part->block);

@@ -54,9 +54,10 @@ void *huge_grow(void *memory, size_t old_bytes, size_t bytes)
     void *larger = huge_alloc(bytes);
     if (memory == NULL)
         return larger;
-    if (old_bytes < MAPPED_BYTES) {
+    /* Small pages that are moved stay small ones. */
+    if (old_bytes < MAPPED_BYTES || (old_bytes < HUGE_PAGE_BYTES && bytes >= HUGE_PAGE_BYTES)) {
         memcpy(larger, memory, old_bytes);
-        free(memory);
+        huge_free(memory, old_bytes);
         return larger;
     }
     size_t whole = round_up(old_bytes, PAGE_BYTES);

@@ -138,9 +138,11 @@ static void resize(struct id_table *table, uint64_t capacity, int64_t least)
         compact(table, capacity, least);
 }
 
-void id_table_rebuild(struct id_table *table, int64_t least)
+void id_table_rebuild(struct id_table *table, int64_t least, uint64_t living)
 {
-    resize(table, capacity_for(count_staying(table, least)), least);
+    /* Where nearly all stay they are not worth counting. */
+    bool nearly_all = living > table->used / 8 * 7;
+    resize(table, capacity_for(nearly_all ? table->used : count_staying(table, least)), least);
 }
 
 void id_table_fit(struct id_table *table, int64_t least)

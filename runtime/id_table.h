@@ -102,8 +102,9 @@ static inline bool id_table_is_full(const struct id_table *table)
     return table->used >= table->capacity / 5 * 4;
 }
 
-/* Of the ids those stay whose expiry is at least `least`. Makes room: five ninths are used then. */
-void id_table_rebuild(struct id_table *table, int64_t least);
+/* Of the ids those stay whose expiry is at least `least`, about `living` of them. Makes room: five
+ * ninths are used then. */
+void id_table_rebuild(struct id_table *table, int64_t least, uint64_t living);
 /* To as little memory as takes them, larger or smaller: three quarters are used then. */
 void id_table_fit(struct id_table *table, int64_t least);
 uint64_t id_table_bytes(const struct id_table *table); /* of memory */

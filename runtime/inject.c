@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "engine.h"
+#include "regular_file.h"
 
 #define BATCH_ROWS 10000
 #define BATCH_BYTES (8u << 20)
@@ -282,15 +283,13 @@ static bool open_file(struct injection *in)
     struct stat about;
     char real[PATH_MAX], hex[65] = "";
     uint8_t digest[32];
-    in->file = fopen(in->path, "re");
+    in->file = pipe_fopen_regular(in->path);
     if (in->file == NULL || fstat(fileno(in->file), &about) != 0 ||
         realpath(in->path, real) == NULL)
         return engine_fail(in->engine, PIPE_EXIT_DATA, "%s can't be opened: %s", in->path,
-                           strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return engine_fail(in->engine, PIPE_EXIT_DATA,
-                           "%s is not a regular file, so its position can't be remembered",
-                           in->path);
+                           errno == ENOTSUP
+                               ? "it is not a regular file, so its position can't be remembered"
+                               : strerror(errno));
     pipe_hmac_sha256("pipec inject", 12, real, strlen(real), digest);
     pipe_hex_write(hex, digest, 16);
     snprintf(in->name, sizeof in->name, "inject/%.63s/%s", in->source->name, hex);

@@ -15,7 +15,7 @@ struct avro {
     bool is_topic;
     bool any_fault;
     size_t batch_bytes;
-    struct pipe_str topic; /* or path */
+    struct pipe_record constant; /* what all records have: where they are from; topic or path */
     char too_long[96];
     struct pipe_record *records;
     const char **faults;
@@ -34,7 +34,7 @@ static void avro_reserve(struct avro *avro, uint32_t count)
 }
 
 /* The fields of an envelope, in one go: its schema is fixed. */
-static bool read_envelope(struct pipe_reader *reader, struct pipe_record *record)
+static inline bool read_envelope(struct pipe_reader *reader, struct pipe_record *record)
 {
     bool no_key = true, no_value = true;
     if (!pipe_avro_timestamp_ms(reader, &record->kafka_time_ms) ||
@@ -68,31 +68,29 @@ static void clip(struct pipe_str *text, size_t limit)
     text->size = text->size < limit ? text->size : limit;
 }
 
-static void avro_begin(const struct avro *avro, struct pipe_record *record)
+static inline void avro_begin(const struct avro *avro, struct pipe_record *record)
 {
-    *record = (struct pipe_record){
-        .has_position = true,
-        .source = avro->input.config.source_index,
-        .partition = avro->input.config.partition,
-        .offset = avro->input.position.offset,
-        .topic = avro->topic,
-        .kafka_time_ms = PIPE_TIME_MIN,
-    };
+    *record = avro->constant;
+    record->offset = avro->input.position.offset;
 }
 
-static void avro_add(struct avro *avro, uint32_t index, size_t bytes)
+static void avro_clip(struct avro *avro, uint32_t index)
 {
-    const struct pipe_input_config *config = &avro->input.config;
-    struct pipe_record *record = &avro->records[index];
+    size_t most = avro->input.config.max_record_bytes;
+    clip(&avro->records[index].payload, most);
+    clip(&avro->records[index].key, most);
+    avro->faults[index] = avro->too_long;
+    avro->any_fault = true;
+}
+
+static inline void avro_add(struct avro *avro, uint32_t index, size_t bytes)
+{
+    const struct pipe_record *record = &avro->records[index];
+    size_t most = avro->input.config.max_record_bytes;
     avro->faults[index] = NULL;
     avro->batch_bytes += bytes;
-    if (record->payload.size > config->max_record_bytes ||
-        record->key.size > config->max_record_bytes) {
-        clip(&record->payload, config->max_record_bytes);
-        clip(&record->key, config->max_record_bytes);
-        avro->faults[index] = avro->too_long;
-        avro->any_fault = true;
-    }
+    if (PIPE_UNLIKELY(record->payload.size > most || record->key.size > most))
+        avro_clip(avro, index);
     avro->input.position.offset++;
 }
 
@@ -299,7 +297,13 @@ static struct pipe_input *avro_open(const struct pipe_input_config *config, bool
     avro->input.position = config->resume;
     avro->is_topic = is_topic;
     const char *topic = config->topic != NULL ? config->topic : config->path;
-    avro->topic = pipe_str_of(topic, strlen(topic));
+    avro->constant = (struct pipe_record){
+        .has_position = true,
+        .source = config->source_index,
+        .partition = config->partition,
+        .topic = pipe_str_of(topic, strlen(topic)),
+        .kafka_time_ms = PIPE_TIME_MIN,
+    };
     snprintf(avro->too_long, sizeof avro->too_long, "the record is longer than %u bytes",
              config->max_record_bytes);
     if (!pipe_container_open(&avro->container, config) || (is_topic && !is_envelope(avro)) ||

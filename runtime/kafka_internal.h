@@ -112,6 +112,7 @@ struct kafka_writer {
     int fenced_answers;   /* common->group_answers at that time */
     int64_t retry_us;     /* not before: a new producer */
     int64_t committed_us; /* when the last commit ended, however it did; 0: none */
+    int64_t pause_us;     /* from there to the first record of the next transaction */
     uint64_t replaced;    /* how often, since opening */
     rd_kafka_topic_partition_list_t *offsets; /* of the open commit */
     rd_kafka_topic_t **topics;                /* of the producer, by topic */

@@ -18,7 +18,10 @@
 #include "engine.h"
 #include "kafka_producer.h"
 
-#define REQUEST_MS 4000 /* of one request to a broker */
+#define REQUEST_MS 4000  /* of one request to a broker */
+#define FLUSH_BEGIN_MS 1 /* what lingers begins to go out */
+#define PRODUCE 0        /* APIs */
+#define ADD_PARTITIONS 24
 
 /* ---- What librdkafka tells; any thread ---- */
 
@@ -81,7 +84,7 @@ static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, v
  * transaction is open when it arrives. */
 static bool acts_on_transaction(int16_t api)
 {
-    return api == 0 || (api >= 24 && api <= 26) || api == 28;
+    return api == PRODUCE || (api >= ADD_PARTITIONS && api <= 26) || api == 28;
 }
 
 static rd_kafka_resp_err_t on_response(rd_kafka_t *client, int socket, const char *broker,
@@ -94,6 +97,11 @@ static rd_kafka_resp_err_t on_response(rd_kafka_t *client, int socket, const cha
     (void)correlation, (void)bytes, (void)round_trip;
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR && acts_on_transaction(api))
         atomic_fetch_add(&producer->strays, 1);
+    if (api == PRODUCE)
+        atomic_fetch_add(&producer->written, 1);
+    if (api == ADD_PARTITIONS && atomic_fetch_add(&producer->registered, 1) == 1 &&
+        atomic_load(&producer->written) == 0)
+        atomic_store(&producer->refused_early, true);
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -257,6 +265,7 @@ static rd_kafka_resp_err_t first_failure(struct kafka_producer *producer)
 static enum kafka_result do_commit(struct kafka_producer *producer)
 {
     enum kafka_result result = RESULT_DONE;
+    (void)rd_kafka_flush(producer->client, FLUSH_BEGIN_MS);
     if (producer->offsets != NULL) /* records go out meanwhile */
         result = repeat(producer, "send the positions", call_offsets);
     if (result == RESULT_DONE)
@@ -403,7 +412,7 @@ struct kafka_producer *kafka_producer_new(struct kafka_common *common, char *err
         {"enable.idempotence", "true"},
         {"transactional.id", id},
         {"transaction.timeout.ms", timeout},
-        {"linger.ms", "1"},
+        {"linger.ms", "20"}, /* a commit does not wait for it; batches are greater */
         {"socket.timeout.ms", request_timeout},
         {"message.max.bytes", "8000000"}, /* see KAFKA_TOPIC_MESSAGE_BYTES */
         {"queue.buffering.max.kbytes", "65536"},

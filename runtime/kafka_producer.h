@@ -38,6 +38,8 @@ struct kafka_producer {
     uint64_t produced; /* of the open transaction; log's thread, read by the worker in a commit */
     atomic_ullong acknowledged, failed;
     atomic_int strays;
+    atomic_int registered, written; /* answers to AddPartitionsToTxn and Produce, likewise */
+    atomic_bool refused_early;      /* the first AddPartitionsToTxn was, and had to be repeated */
     rd_kafka_resp_err_t failure; /* the first of the transaction, under lock: */
     size_t failed_bytes;         /* of that record */
     char failed_at[300];

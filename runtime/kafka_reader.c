@@ -18,6 +18,10 @@
 #define BATCH 1024u
 #define OUT_OF_RANGE_TRIES 5
 #define BOUNDS_WAIT_MS 1000
+#define QUEUE_BACKOFF_VERSION 0x02020000 /* fetch.queue.backoff.ms */
+#define NUDGE_RECORDS 64                 /* fewer do not fill what is fetched ahead */
+#define NUDGE_AFTER_US 12000             /* fetch.wait.max.ms and a little */
+#define NUDGE_MS 50
 
 struct pipe_log_reader {
     struct kafka_log *log;
@@ -31,6 +35,8 @@ struct pipe_log_reader {
     uint32_t freed;
     bool at_end; /* a broker said that nothing committed is beyond the position */
     bool failed; /* the position is not in the log any more: the log goes on, this reader not */
+    int64_t drained_us; /* since when there is nothing to take; 0: there was just now */
+    bool nudged;        /* since then */
     uint32_t out_of_range;
     struct pipe_record *records;
     uint32_t capacity;
@@ -219,12 +225,39 @@ static void fill(const struct pipe_log_reader *reader, const rd_kafka_message_t 
     record->payload = pipe_str_of(message->payload, message->len);
 }
 
+/* Before 2.2 librdkafka waits for up to a second when all that it may fetch ahead of a partition is
+ * there, unless something wakes the thread of the broker: the answer to another partition's fetch,
+ * or any other request. A partition that is read alone, as in replay, needs one. */
+static void nudge(struct pipe_log_reader *reader)
+{
+    struct kafka_log *log = reader->log;
+    const char *topic = log->topics[reader->topic].name;
+    int64_t low, high, now = engine_monotonic_us();
+    if (reader->drained_us == 0)
+        reader->drained_us = now;
+    if (reader->nudged || now - reader->drained_us < NUDGE_AFTER_US ||
+        rd_kafka_version() >= QUEUE_BACKOFF_VERSION ||
+        rd_kafka_get_watermark_offsets(log->fetcher, topic, reader->partition, &low, &high) !=
+            RD_KAFKA_RESP_ERR_NO_ERROR ||
+        high - reader->position < NUDGE_RECORDS)
+        return;
+    reader->nudged = true; /* the outcome does not matter */
+    (void)rd_kafka_query_watermark_offsets(log->fetcher, topic, reader->partition, &low, &high,
+                                           NUDGE_MS);
+}
+
 static bool fetch(struct pipe_log_reader *reader)
 {
     free_messages(reader, reader->count);
     reader->count = reader->next = reader->freed = 0;
     ssize_t got = rd_kafka_consume_batch_queue(reader->queue, 0, reader->messages, BATCH);
     reader->count = got > 0 ? (uint32_t)got : 0;
+    if (reader->count == 0) {
+        nudge(reader);
+    } else {
+        reader->drained_us = 0;
+        reader->nudged = false;
+    }
     return reader->count > 0;
 }
 

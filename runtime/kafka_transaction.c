@@ -20,6 +20,8 @@
 #define OPEN_LIMIT_US (60 * 1000000LL)
 #define RETRY_US 500000 /* between producers */
 #define FENCED_ANSWERS 3
+#define PAUSE_STEP_US 1000
+#define PAUSE_MOST_US 12000
 
 /* ---- Producers, one after the other ---- */
 
@@ -182,6 +184,26 @@ static void doom(struct kafka_log *log, const char *why)
     kafka_warn(log->common, "doomed", "kafka: the open transaction is given up: %s", why);
 }
 
+/* A commit is answered before its markers are written, and until they are, nothing can be added to
+ * the next transaction: librdkafka asks again after 20 ms, in which no record goes out. So the
+ * first one is held back for a little, for as long as that has lately been needed. */
+static void let_markers_be_written(struct kafka_writer *writer)
+{
+    struct kafka_producer *producer = writer->producer;
+    if (atomic_load(&producer->refused_early))
+        writer->pause_us += PAUSE_STEP_US;
+    else
+        writer->pause_us -= writer->pause_us / 64;
+    if (writer->pause_us > PAUSE_MOST_US)
+        writer->pause_us = PAUSE_MOST_US;
+    int64_t left_us = writer->committed_us + writer->pause_us - engine_monotonic_us();
+    if (writer->committed_us != 0 && left_us > 0)
+        engine_sleep_us(left_us);
+    atomic_store(&producer->refused_early, false);
+    atomic_store(&producer->registered, 0);
+    atomic_store(&producer->written, 0);
+}
+
 /* Begins a transaction, first waiting for a producer that had to be replaced. false: failed. The
  * transaction may be doomed already: then what is appended goes nowhere, and commit says so. */
 static bool begin(struct kafka_log *log)
@@ -200,6 +222,7 @@ static bool begin(struct kafka_log *log)
         return true;
     }
     struct kafka_producer *producer = writer->producer;
+    let_markers_be_written(writer);
     producer->produced = 0;
     producer->failure = RD_KAFKA_RESP_ERR_NO_ERROR;
     atomic_store(&producer->acknowledged, 0);

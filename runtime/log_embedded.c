@@ -30,7 +30,6 @@
 #include "log_embedded.h"
 #include "log_identity.h"
 #include "log_options.h"
-#include "log_pins.h"
 #include "write_count.h"
 
 /* ---- Encoding ---- */
@@ -79,6 +78,8 @@ static void close_chunk(struct embedded *log, uint32_t topic, int32_t partition,
     memcpy(header + 8, &part->first_time_ms, 8);
     rocksdb_writebatch_put(log->batch, (const char *)key, sizeof key, (const char *)header,
                            part->chunk.size);
+    if (log->recent != NULL)
+        log_chunk_places_add(&log->places, log->batch, key, part->chunk.size);
     part->base += part->count;
     part->count = 0;
     part->chunk.size = 0;
@@ -257,6 +258,9 @@ static bool write_commit(struct pipe_log *outer)
     if (error != NULL)
         return embedded_fail(log, "write a commit", error);
     log->batches++;
+    if (log->recent != NULL && big) /* what was logged is in the memtable */
+        log->batch = log_recent_give(log->recent, log->batch, &log->places);
+    log->places.count = 0;
     rocksdb_writebatch_clear(log->batch);
     log->committed_topics = log->log.topic_count;
     for (uint32_t t = 0; t < log->log.topic_count; t++) {
@@ -278,6 +282,7 @@ static void embedded_abort(struct pipe_log *outer)
 {
     struct embedded *log = embedded_of(outer);
     rocksdb_writebatch_clear(log->batch);
+    log->places.count = 0;
     log->last = NULL;
     for (uint32_t t = 0; t < log->log.topic_count; t++) {
         for (uint32_t p = 0; p < log->log.topics[t].partitions; p++) {
@@ -458,6 +463,8 @@ static void embedded_close(struct pipe_log *outer)
     if (log->db != NULL)
         rocksdb_close(log->db);
     rocksdb_writebatch_destroy(log->batch);
+    log_recent_free(log->recent);
+    free(log->places.items);
     rocksdb_writeoptions_destroy(log->logged);
     rocksdb_writeoptions_destroy(log->unlogged);
     rocksdb_flushoptions_destroy(log->flush_options);

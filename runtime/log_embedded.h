@@ -8,6 +8,7 @@
 #include <rocksdb/c.h>
 
 #include "log.h"
+#include "log_recent.h"
 
 #define CHUNK_BYTES (256u << 10) /* a chunk is closed beyond this */
 #define CHUNK_HEADER 16u
@@ -49,12 +50,21 @@ struct embedded {
     rocksdb_flushoptions_t *flush_options;
     rocksdb_readoptions_t *read_options;
     rocksdb_writebatch_t *batch;
+    struct log_recent *recent; /* NULL: no handle is attached */
+    struct log_chunk_places
+        places;          /* of chunks in `batch`; with `recent`, not of an attached one */
     struct part **parts; /* by topic: an array of its partitions */
     uint32_t topic_capacity;
     uint32_t committed_topics; /* topics[0, this) are registered durably */
     uint64_t batches;          /* written, in the life of the log */
     bool failed;
 };
+
+/* From where its readers get chunks. */
+static inline struct log_chunk_source embedded_source(const struct embedded *log)
+{
+    return (struct log_chunk_source){log->db, log->read_options, log->recent};
+}
 
 static inline struct embedded *embedded_of(struct pipe_log *log)
 {

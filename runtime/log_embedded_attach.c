@@ -6,6 +6,9 @@
  * other. It is not in the count of write_count.h, where numbers must grow in the order of writing:
  * one handle would have to wait for the other. What the count protects is records.
  *
+ * Its readers are close behind the other handle most of the time, and then get what that has
+ * committed from memory (log_recent.h).
+ *
  * Ends of topics are read where the other handle keeps them (embedded_end_of): it raises one after
  * its commit is durable.
  */
@@ -83,7 +86,7 @@ static const struct pipe_log_ops attached_ops = {
 
 struct pipe_log *pipe_log_embedded_attach(struct pipe_log *of)
 {
-    const struct embedded *from = embedded_of(of);
+    struct embedded *from = embedded_of(of);
     struct embedded *log = pipe_calloc(1, sizeof *log);
     log->log = (struct pipe_log){.ops = &attached_ops,
                                  .topic_count = of->topic_count,
@@ -96,6 +99,9 @@ struct pipe_log *pipe_log_embedded_attach(struct pipe_log *of)
         log->log.topics[i] = of->topics[i];
         log->parts[i] = from->parts[i];
     }
+    if (from->recent == NULL)
+        from->recent = log_recent_new();
+    log->recent = from->recent;
     log->db = from->db;
     log->batch = rocksdb_writebatch_create();
     log->logged = rocksdb_writeoptions_create();

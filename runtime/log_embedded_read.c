@@ -16,7 +16,8 @@ struct pipe_log_reader {
     int32_t partition;
     int64_t offset; /* of the next record */
     struct pipe_record constant;
-    rocksdb_pinnableslice_t *pinned; /* the chunk in hand; at … end are inside it */
+    struct log_chunk_source source;
+    struct log_chunk chunk; /* in hand; at … end are inside it */
     const uint8_t *at, *end;
     uint32_t left; /* records of the chunk not given yet */
     bool shared;   /* the value of the record in hand is elsewhere: */
@@ -48,6 +49,7 @@ struct pipe_log_reader *embedded_reader(struct pipe_log *outer, uint32_t topic, 
 {
     struct pipe_log_reader *reader = pipe_calloc(1, sizeof *reader);
     reader->log = embedded_of(outer);
+    reader->source = embedded_source(reader->log);
     reader->topic = topic;
     reader->partition = partition;
     reader->offset = offset;
@@ -57,9 +59,7 @@ struct pipe_log_reader *embedded_reader(struct pipe_log *outer, uint32_t topic, 
 
 static void release_chunk(struct pipe_log_reader *reader)
 {
-    if (reader->pinned != NULL)
-        rocksdb_pinnableslice_destroy(reader->pinned);
-    reader->pinned = NULL;
+    log_chunk_release(&reader->source, &reader->chunk);
     reader->left = 0;
 }
 
@@ -108,20 +108,18 @@ static bool fetch_value(struct pipe_log_reader *reader, struct pipe_record *out,
 {
     struct embedded *log = reader->log;
     const struct place *place = &reader->place;
-    uint8_t key[LOG_CHUNK_KEY_BYTES];
-    size_t size = 0;
     char *error = NULL;
-    log_chunk_key(key, place->topic_id, place->partition, place->base);
-    const uint8_t *chunk =
-        log_pins_get(&reader->pins, log->db, log->read_options, key, &size, full, &error);
+    const struct log_chunk *chunk = log_pins_get(&reader->pins, &reader->source, place->topic_id,
+                                                 place->partition, place->base, full, &error);
     if (*full)
         return false;
     if (error != NULL)
         return embedded_fail(log, "read a topic", error);
-    if (chunk == NULL || place->position > size || out->payload.size > size - place->position)
+    if (chunk == NULL || place->position > chunk->size_bytes ||
+        out->payload.size > chunk->size_bytes - place->position)
         return embedded_fail_damaged(log, reader->topic, reader->partition, reader->offset,
                                      "its value is missing");
-    out->payload.data = (const char *)chunk + place->position;
+    out->payload.data = (const char *)chunk->data + place->position;
     return true;
 }
 
@@ -144,40 +142,40 @@ static bool take_record(struct pipe_log_reader *reader, struct pipe_record *out,
     return true;
 }
 
+static bool get_chunk(struct pipe_log_reader *reader, int64_t base, char **error)
+{
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
+    log_chunk_key(key, reader->log->log.topics[reader->topic].id, reader->partition, base);
+    return log_chunk_get(&reader->source, key, &reader->chunk, error);
+}
+
 /* Makes the chunk in hand that of reader->offset. */
 static bool open_chunk(struct pipe_log_reader *reader)
 {
     struct embedded *log = reader->log;
-    uint8_t key[LOG_CHUNK_KEY_BYTES];
     char *error = NULL;
     int64_t base = reader->offset;
     uint32_t count;
-    bool found;
-    log_chunk_key(key, log->log.topics[reader->topic].id, reader->partition, base);
-    reader->pinned =
-        rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
-    if (error == NULL && reader->pinned == NULL) { /* the offset is inside of a chunk */
+    bool found = get_chunk(reader, base, &error);
+    if (error == NULL && !found) { /* the offset is inside of a chunk */
         if (!embedded_find_chunk(log, reader->topic, reader->partition, reader->offset, &base,
                                  &count, &found))
             return false;
         if (!found || base + count <= reader->offset)
             return embedded_fail_damaged(log, reader->topic, reader->partition, reader->offset,
                                          "the record is missing");
-        log_chunk_key(key, log->log.topics[reader->topic].id, reader->partition, base);
-        reader->pinned =
-            rocksdb_get_pinned(log->db, log->read_options, (char *)key, sizeof key, &error);
+        found = get_chunk(reader, base, &error);
     }
-    if (error != NULL || reader->pinned == NULL)
+    if (error != NULL || !found)
         return embedded_fail(log, "read a topic", error);
-    size_t size = 0;
-    const uint8_t *value = (const uint8_t *)rocksdb_pinnableslice_value(reader->pinned, &size);
-    if (size < CHUNK_HEADER || value[0] != CHUNK_VERSION)
+    const uint8_t *value = reader->chunk.data;
+    if (reader->chunk.size_bytes < CHUNK_HEADER || value[0] != CHUNK_VERSION)
         return embedded_fail_damaged(log, reader->topic, reader->partition, base,
                                      "not a chunk of records");
     memcpy(&reader->left, value + 4, 4);
     memcpy(&reader->time_ms, value + 8, 8);
     reader->at = value + CHUNK_HEADER;
-    reader->end = value + size;
+    reader->end = value + reader->chunk.size_bytes;
     struct pipe_record skipped;
     for (; base < reader->offset && reader->left > 0; base++, reader->left--) {
         if (!parse_record(reader, &skipped))
@@ -193,11 +191,13 @@ enum pipe_log_state embedded_read(struct pipe_log_reader *reader, uint32_t max_r
 {
     struct embedded *log = reader->log;
     *count = 0;
+    log_pins_turn(&reader->pins, &reader->source);
+    if (reader->left == 0)
+        release_chunk(reader);
     if (reader->offset >= before ||
         reader->offset >= embedded_end_of(&log->parts[reader->topic][reader->partition]))
         return PIPE_LOG_END;
     if (reader->left == 0) {
-        release_chunk(reader);
         if (!open_chunk(reader)) {
             release_chunk(reader);
             return PIPE_LOG_FAILED;
@@ -215,7 +215,7 @@ enum pipe_log_state embedded_read(struct pipe_log_reader *reader, uint32_t max_r
         else if (given > 0)
             break; /* what was given needs the chunks held */
         else
-            log_pins_clear(&reader->pins);
+            log_pins_clear(&reader->pins, &reader->source);
     }
     reader->left -= given;
     *records = reader->records;
@@ -233,6 +233,6 @@ void embedded_reader_close(struct pipe_log_reader *reader)
     if (reader == NULL)
         return;
     release_chunk(reader);
-    log_pins_clear(&reader->pins);
+    log_pins_clear(&reader->pins, &reader->source);
     free(reader);
 }

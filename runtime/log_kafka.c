@@ -65,7 +65,9 @@ bool kafka_open_fetcher(struct kafka_log *log)
         {"auto.offset.reset", "error"},
         {"check.crcs", "true"},
         {"fetch.wait.max.ms", "10"},
+        {"fetch.min.bytes", "16384"}, /* else a request for each record or two */
         {"fetch.error.backoff.ms", "50"},
+        {"fetch.queue.backoff.ms", "5"}, /* from 2.2 on; see nudge of kafka_reader.c */
         {"queued.max.messages.kbytes", queued},
         {"fetch.message.max.bytes", fetched},
         {"fetch.max.bytes", "8388608"},

@@ -1,55 +1,59 @@
 /* log_pins.c: see log_pins.h. */
 #include "log_pins.h"
 
-static void put_be(uint8_t *to, uint64_t value, unsigned bytes)
+static bool is_at(const struct log_pin *pin, uint32_t topic_id, int32_t partition, int64_t base)
 {
-    for (unsigned i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
+    return pin->base == base && pin->partition == partition && pin->topic_id == topic_id;
 }
 
-void log_chunk_key(uint8_t to[LOG_CHUNK_KEY_BYTES], uint32_t topic_id, int32_t partition,
-                   int64_t base)
+const struct log_chunk *log_pins_get(struct log_pins *pins, const struct log_chunk_source *source,
+                                     uint32_t topic_id, int32_t partition, int64_t base, bool *full,
+                                     char **error)
 {
-    to[0] = 'r';
-    put_be(to + 1, topic_id, 4);
-    put_be(to + 5, (uint32_t)partition, 4);
-    put_be(to + 9, (uint64_t)base, 8);
-}
-
-static const uint8_t *bytes_of(const struct log_pin *pin, size_t *size_bytes)
-{
-    return (const uint8_t *)rocksdb_pinnableslice_value(pin->slice, size_bytes);
-}
-
-const uint8_t *log_pins_get(struct log_pins *pins, rocksdb_t *db,
-                            const rocksdb_readoptions_t *options,
-                            const uint8_t key[LOG_CHUNK_KEY_BYTES], size_t *size_bytes, bool *full,
-                            char **error)
-{
+    uint8_t *hint = &pins->hints[(uint32_t)partition % LOG_PINS_HINTS];
+    uint32_t at = *hint;
     *full = false;
-    for (uint32_t i = 0; i < pins->count; i++) {
-        uint32_t at = (pins->recent + i) % pins->count;
-        if (memcmp(pins->items[at].key, key, LOG_CHUNK_KEY_BYTES) == 0) {
-            pins->recent = at;
-            return bytes_of(&pins->items[at], size_bytes);
-        }
+    if (at >= pins->count || !is_at(&pins->items[at], topic_id, partition, base)) {
+        for (at = 0; at < pins->count && !is_at(&pins->items[at], topic_id, partition, base);)
+            at++;
     }
-    *full = pins->count == LOG_PINS_MAX;
-    if (*full)
-        return NULL;
-    rocksdb_pinnableslice_t *slice =
-        rocksdb_get_pinned(db, options, (const char *)key, LOG_CHUNK_KEY_BYTES, error);
-    if (slice == NULL || *error != NULL)
-        return NULL;
-    struct log_pin *pin = &pins->items[pins->recent = pins->count++];
-    memcpy(pin->key, key, LOG_CHUNK_KEY_BYTES);
-    pin->slice = slice;
-    return bytes_of(pin, size_bytes);
+    struct log_pin *pin = &pins->items[at];
+    if (at == pins->count) {
+        uint8_t key[LOG_CHUNK_KEY_BYTES];
+        *full = at == LOG_PINS_MAX;
+        if (*full)
+            return NULL;
+        log_chunk_key(key, topic_id, partition, base);
+        if (!log_chunk_get(source, key, &pin->chunk, error))
+            return NULL;
+        pin->topic_id = topic_id;
+        pin->partition = partition;
+        pin->base = base;
+        pins->count++;
+    }
+    *hint = (uint8_t)at;
+    pin->used = true;
+    return &pin->chunk;
 }
 
-void log_pins_clear(struct log_pins *pins)
+void log_pins_turn(struct log_pins *pins, const struct log_chunk_source *source)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < pins->count; i++) {
+        struct log_pin *pin = &pins->items[i];
+        if (!pin->used) {
+            log_chunk_release(source, &pin->chunk);
+            continue;
+        }
+        pin->used = false;
+        pins->items[kept++] = *pin;
+    }
+    pins->count = kept;
+}
+
+void log_pins_clear(struct log_pins *pins, const struct log_chunk_source *source)
 {
     for (uint32_t i = 0; i < pins->count; i++)
-        rocksdb_pinnableslice_destroy(pins->items[i].slice);
-    pins->count = pins->recent = 0;
+        log_chunk_release(source, &pins->items[i].chunk);
+    pins->count = 0;
 }

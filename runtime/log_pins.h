@@ -1,35 +1,34 @@
 /*
- * log_pins.h: the keys of chunks in the embedded log (log_embedded.c), and chunks that a reader
- * holds because records of other chunks have their values there. One thread.
+ * log_pins.h: chunks of the embedded log that a reader holds because records of other chunks have
+ * their values there. One thread.
  */
 #ifndef PIPE_LOG_PINS_H
 #define PIPE_LOG_PINS_H
 
-#include <rocksdb/c.h>
+#include "log_recent.h"
 
-#include "value.h"
-
-#define LOG_PINS_MAX 32u /* of about 256 KiB each */
-#define LOG_CHUNK_KEY_BYTES 17u
-
-/* 'r' topic id(4) partition(4) base offset(8), big-endian. */
-void log_chunk_key(uint8_t to[LOG_CHUNK_KEY_BYTES], uint32_t topic_id, int32_t partition,
-                   int64_t base);
+#define LOG_PINS_MAX 32u   /* of about 256 KiB each */
+#define LOG_PINS_HINTS 16u /* where a partition's chunk was last */
 
 struct log_pins {
     struct log_pin {
-        uint8_t key[LOG_CHUNK_KEY_BYTES];
-        rocksdb_pinnableslice_t *slice;
+        uint32_t topic_id;
+        int32_t partition;
+        int64_t base;
+        bool used; /* since log_pins_turn */
+        struct log_chunk chunk;
     } items[LOG_PINS_MAX];
-    uint32_t count, recent;
+    uint32_t count;
+    uint8_t hints[LOG_PINS_HINTS];
 };
 
-/* The bytes under the key, from the database if they are not held: they live until clear. NULL: no
- * such key; or *error (the caller frees it); or *full: clear, then ask again. */
-const uint8_t *log_pins_get(struct log_pins *pins, rocksdb_t *db,
-                            const rocksdb_readoptions_t *options,
-                            const uint8_t key[LOG_CHUNK_KEY_BYTES], size_t *size_bytes, bool *full,
-                            char **error);
-void log_pins_clear(struct log_pins *pins);
+/* The chunk at this place, got if it is not held: it lives until clear, or until turn finds that it
+ * was not asked for since the one before. NULL: no such chunk; or *error (the caller frees it); or
+ * *full: clear, then ask again. */
+const struct log_chunk *log_pins_get(struct log_pins *pins, const struct log_chunk_source *source,
+                                     uint32_t topic_id, int32_t partition, int64_t base, bool *full,
+                                     char **error);
+void log_pins_turn(struct log_pins *pins, const struct log_chunk_source *source);
+void log_pins_clear(struct log_pins *pins, const struct log_chunk_source *source);
 
 #endif

@@ -388,7 +388,7 @@ bool metrics_start(struct pipe_engine *engine)
     int socket = metrics_listen(where, bound, sizeof bound, error, sizeof error);
     if (socket < 0 && options->listen == NULL) { /* nobody asked for that very port */
         pipe_message(PIPE_WARNING, "metrics are at another port, as the usual one can't be had",
-                     "reason=\"%s\"", error);
+                     "reason=\"%s\"", PIPE_QUOTED(error));
         socket = metrics_listen("127.0.0.1:0", bound, sizeof bound, error, sizeof error);
     }
     if (socket < 0)

@@ -23,9 +23,13 @@ bool pipe_native_add(struct pipe_native_writer *writer, struct pipe_str json, in
                      int64_t offset, char *error, size_t error_bytes);
 uint32_t pipe_native_rows(const struct pipe_native_writer *writer);
 size_t pipe_native_bytes(const struct pipe_native_writer *writer); /* of the block, about */
+size_t pipe_native_block_bytes(const struct pipe_native_writer *writer); /* likewise, at most */
 /* Appends the block, and forgets its rows; memory is kept for the next one. */
 void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *block);
 void pipe_native_clear(struct pipe_native_writer *writer); /* forgets its rows */
+/* Forgets its rows, and gives the memory back; the next first row takes as much as the block that
+ * was finished last had. */
+void pipe_native_shrink(struct pipe_native_writer *writer);
 /* Whether some null can't be told from an empty array or map, or from a record of nulls: what is
  * read back then may differ from what was added. */
 bool pipe_native_lossy(const struct pipe_native_writer *writer);

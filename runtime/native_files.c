@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "native_files.h"
+#include "regular_file.h"
 
 #define READ_BYTES (256u << 10)
 #define ENDING ".native"
@@ -171,9 +172,9 @@ bool pipe_native_read_file(const char *directory, const struct pipe_native_file 
     char path[4400], text[400];
     int cause = 0;
     snprintf(path, sizeof path, "%s/%s", directory, file->name);
-    FILE *from = fopen(path, "re");
+    FILE *from = pipe_fopen_regular(path);
     if (from == NULL) {
-        snprintf(error, error_bytes, "%s can't be opened: %s", path, strerror(errno));
+        snprintf(error, error_bytes, "%s can't be opened: %s", path, pipe_regular_reason(errno));
         return false;
     }
     bool ok = read_pieces(from, reader, &ranged, &cause, text, sizeof text);

@@ -45,6 +45,7 @@ struct native_column {
     struct pipe_buf ends;        /* reader: STRING, uint64_t */
     struct pipe_buf keys;        /* reader: LOW, uint32_t: symbols */
     size_t nulls_before, data_before; /* writer: without the row that is being added */
+    size_t nulls_likely, data_likely; /* writer: of the block finished last */
 };
 
 /* The row as the table has it: with _pipe_deleted, if it has that, as its last column, and without

@@ -14,31 +14,42 @@
 #include "row_internal.h"
 
 #define ROW_MEMORY ((size_t)256 << 20) /* of one row's nested values */
+#define LENGTH_MOST 10u                /* bytes of a length, at most */
 
 struct pipe_native_writer {
     struct native_table table;
     struct pipe_arena arena; /* of one row's values */
     void *row;               /* the struct of table.row */
     bool has_nested;
+    bool is_small; /* after pipe_native_shrink */
     uint32_t rows;
+    size_t bytes;       /* of all columns */
+    size_t names_bytes; /* of what else is in a block, at most */
 };
 
 /* ---- Values into columns ---- */
 
-static void put_length(struct pipe_buf *to, uint64_t value)
+static inline size_t write_length(uint8_t *at, uint64_t value)
 {
-    uint8_t *at = pipe_buf_reserve(to, 10);
     size_t size = 0;
     for (; value >= 0x80; value >>= 7)
         at[size++] = (uint8_t)(value | 0x80);
     at[size++] = (uint8_t)value;
-    to->size += size;
+    return size;
+}
+
+static void put_length(struct pipe_buf *to, uint64_t value)
+{
+    to->size += write_length(pipe_buf_reserve(to, LENGTH_MOST), value);
 }
 
 static void put_text(struct pipe_buf *to, struct pipe_str text)
 {
-    put_length(to, text.size);
-    pipe_buf_add(to, text.data, text.size);
+    uint8_t *at = pipe_buf_reserve(to, LENGTH_MOST + text.size);
+    size_t size = write_length(at, text.size);
+    if (text.size > 0)
+        memcpy(at + size, text.data, text.size);
+    to->size += size + text.size;
 }
 
 /* Two numbers of 64 bits, the first half of the text first. */
@@ -273,19 +284,36 @@ static void put_nested(struct pipe_native_writer *writer)
     }
 }
 
+static void count_bytes(struct pipe_native_writer *writer)
+{
+    writer->bytes = 0;
+    for (uint32_t i = 0; i < writer->table.all_count; i++)
+        writer->bytes += writer->table.all[i]->nulls.size + writer->table.all[i]->data.size;
+}
+
 static bool add_as_written(struct pipe_native_writer *writer, struct pipe_str json)
 {
     struct json_scan scan = {json.data, json.data + json.size, NULL, 0};
     uint32_t count = writer->table.row.column_count, i = 0;
     bool good = count > 0 && pipe_utf8_check(json.data, json.size);
-    for (; good && i < count; i++)
+    size_t bytes = 0;
+    for (; good && i < count; i++) {
+        const struct native_column *column = &writer->table.columns[i];
         good = take_column(writer, i, &scan);
+        bytes += column->nulls.size - column->nulls_before;
+        bytes += column->data.size - column->data_before;
+    }
     good = good && scan.end - scan.at == 1 && *scan.at == '}';
-    if (!good)
+    if (!good) {
         take_back(writer, i);
-    else if (writer->has_nested)
+        return false;
+    }
+    writer->bytes += bytes;
+    if (writer->has_nested) {
         put_nested(writer);
-    return good;
+        count_bytes(writer);
+    }
+    return true;
 }
 
 /* ---- Any other row ---- */
@@ -303,10 +331,29 @@ static bool add_any(struct pipe_native_writer *writer, struct pipe_str json,
                                                  ? NULL
                                                  : pipe_column_value(column, writer->row));
     }
+    count_bytes(writer);
     return true;
 }
 
 /* ---- The writer ---- */
+
+/* All of a block but the values: counts, names, types, dictionaries. */
+static size_t bytes_of_names(const struct native_table *table)
+{
+    size_t bytes = 2 * LENGTH_MOST;
+    for (uint32_t i = 0; i < table->column_count; i++)
+        bytes +=
+            2 * LENGTH_MOST + table->columns[i].name.size + strlen(table->def->columns[i].type);
+    for (uint32_t i = 0; i < table->all_count; i++) {
+        const struct native_column *column = table->all[i];
+        if (column->kind != NATIVE_LOW)
+            continue;
+        bytes += 4 * sizeof(uint64_t) + 2 * LENGTH_MOST;
+        for (uint32_t s = 0; s < column->type->symbol_count; s++)
+            bytes += LENGTH_MOST + strlen(column->type->symbols[s]);
+    }
+    return bytes;
+}
 
 struct pipe_native_writer *pipe_native_writer_new(const struct pipe_table_def *table,
                                                   const struct pipe_row_type *row)
@@ -317,7 +364,21 @@ struct pipe_native_writer *pipe_native_writer_new(const struct pipe_table_def *t
     writer->row = pipe_calloc(1, writer->table.row.size_bytes + 1);
     for (uint32_t i = 0; i < writer->table.column_count; i++)
         writer->has_nested = writer->has_nested || is_nested(&writer->table.columns[i]);
+    writer->names_bytes = bytes_of_names(&writer->table);
     return writer;
+}
+
+/* As much as the block before, so that columns do not grow step by step, each a copy. */
+static void take_memory(struct pipe_native_writer *writer)
+{
+    for (uint32_t i = 0; i < writer->table.all_count; i++) {
+        struct native_column *column = writer->table.all[i];
+        if (column->nulls_likely > 0)
+            pipe_buf_reserve(&column->nulls, column->nulls_likely);
+        if (column->data_likely > 0)
+            pipe_buf_reserve(&column->data, column->data_likely);
+    }
+    writer->is_small = false;
 }
 
 bool pipe_native_add(struct pipe_native_writer *writer, struct pipe_str json, int32_t partition,
@@ -327,6 +388,8 @@ bool pipe_native_add(struct pipe_native_writer *writer, struct pipe_str json, in
     struct pipe_error cause;
     if (writer->arena.chunks != NULL)
         pipe_arena_reset(&writer->arena);
+    if (writer->is_small)
+        take_memory(writer);
     if (!add_as_written(writer, json) && !add_any(writer, json, &cause)) {
         snprintf(error, error_bytes, "partition %d, offset %" PRId64 " is no row of %s: %s%s%s",
                  partition, offset, writer->table.def->name, cause.field,
@@ -335,6 +398,7 @@ bool pipe_native_add(struct pipe_native_writer *writer, struct pipe_str json, in
     }
     pipe_buf_add(&positions[0].data, &partition, sizeof partition);
     pipe_buf_add(&positions[1].data, &offset, sizeof offset);
+    writer->bytes += sizeof partition + sizeof offset;
     writer->rows++;
     return true;
 }
@@ -351,10 +415,12 @@ bool pipe_native_lossy(const struct pipe_native_writer *writer)
 
 size_t pipe_native_bytes(const struct pipe_native_writer *writer)
 {
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < writer->table.all_count; i++)
-        bytes += writer->table.all[i]->nulls.size + writer->table.all[i]->data.size;
-    return bytes;
+    return writer->bytes;
+}
+
+size_t pipe_native_block_bytes(const struct pipe_native_writer *writer)
+{
+    return writer->bytes + writer->names_bytes;
 }
 
 /* ---- The block ---- */
@@ -407,7 +473,7 @@ void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *bloc
     const struct native_table *table = &writer->table;
     if (writer->rows == 0)
         return;
-    pipe_buf_reserve(block, pipe_native_bytes(writer) + 4096);
+    pipe_buf_reserve(block, pipe_native_block_bytes(writer));
     put_length(block, table->column_count);
     put_length(block, writer->rows);
     for (uint32_t i = 0; i < table->column_count; i++) {
@@ -417,6 +483,11 @@ void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *bloc
         put_versions(block, &table->columns[i]);
         put_values(block, &table->columns[i]);
     }
+    for (uint32_t i = 0; i < table->all_count; i++) {
+        struct native_column *column = table->all[i];
+        column->nulls_likely = column->nulls.size;
+        column->data_likely = column->data.size;
+    }
     pipe_native_clear(writer);
 }
 
@@ -424,6 +495,19 @@ void pipe_native_clear(struct pipe_native_writer *writer)
 {
     native_table_clear(&writer->table);
     writer->rows = 0;
+    writer->bytes = 0;
+}
+
+void pipe_native_shrink(struct pipe_native_writer *writer)
+{
+    pipe_native_clear(writer);
+    for (uint32_t i = 0; i < writer->table.all_count; i++) {
+        pipe_buf_free(&writer->table.all[i]->nulls);
+        pipe_buf_free(&writer->table.all[i]->data);
+    }
+    pipe_arena_free(&writer->arena);
+    pipe_arena_init(&writer->arena, ROW_MEMORY);
+    writer->is_small = true;
 }
 
 void pipe_native_writer_free(struct pipe_native_writer *writer)

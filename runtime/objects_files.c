@@ -105,7 +105,7 @@ static int copy(struct files *files, int from, int to, uint64_t most_bytes,
 static int copy_to(struct files *files, const char *from_path, const char *to_path,
                    uint64_t most_bytes, const struct pipe_objects_turn *turn)
 {
-    int from = open(from_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int from = open(from_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (from < 0)
         return errno;
     int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

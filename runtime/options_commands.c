@@ -195,6 +195,13 @@ static const char *take_json(void *options, const char *value)
     return NULL;
 }
 
+static const char *take_without_tables(void *options, const char *value)
+{
+    (void)value;
+    ((struct reconcile_options *)options)->without_tables = true;
+    return NULL;
+}
+
 static const struct option_row reconcile_rows[] = {
     {"--kafka", "KEY=VALUE",
      "instead of DIR: a property of librdkafka, for example bootstrap.servers=host:9092",
@@ -204,10 +211,13 @@ static const struct option_row reconcile_rows[] = {
     {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
     {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
     {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", option_take_path},
-    {"--max-record", "SIZE", "as given to the run", option_take_max_record},
+    {"--max-record", "SIZE", "as given to the run; a directory knows it (1MiB)",
+     option_take_max_record},
     {"--schema-ids", "FILE", "as given to the run", option_take_schema_ids},
     {"--state-memory", "SIZE", "ids and windows beyond this go to temporary files (128MiB)",
      option_take_state_memory},
+    {"--without-tables", option_no_value,
+     "leave out tables on a server, where PIPE_CLICKHOUSE_URL is not set", take_without_tables},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
 };
 #define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])
@@ -223,13 +233,14 @@ static const char reconcile_intro[] =
     "committed on Kafka, read_committed,\nas of a moment in which nothing is committed; its "
     "processes may run if they have nothing to do.\n"
     "The last line is `exact true` or `exact false`; there is none if nothing could be compared "
-    "(--json: null).\n"
+    "(--json: null).\nTables that a server has and nobody names (PIPE_CLICKHOUSE_URL) are not "
+    "exact, unless --without-tables.\n"
     "Exit: 0 exact, 1 not, or an error, 2 usage, 3 another plan or input.\n";
 
 int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
                            struct reconcile_options *options)
 {
-    *options = (struct reconcile_options){.run = {.max_record_bytes = 1 << 20}};
+    *options = (struct reconcile_options){0};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             option_usage(plan, "reconcile [DIR] [options]", reconcile_intro, reconcile_rows,
@@ -297,7 +308,8 @@ static const struct option_row inspect_rows[] = {
 static const char inspect_intro[] =
     "Shows what a run directory holds, or without one, with --kafka or PIPE_KAFKA_BOOTSTRAP, what "
     "a group\nhas committed on Kafka; also while it is running. Changes nothing.\n"
-    "  topics       topics, their partitions and records (also without a word)\n"
+    "  topics       topics, their partitions and records (also without a word); those of an "
+    "exchange are rows and\n               markers of time\n"
     "  offsets      how far every task has read\n"
     "  watermarks   the time of every task\n"
     "  state        what every operator remembers (not of Kafka), and the counters of every "

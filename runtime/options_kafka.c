@@ -15,6 +15,7 @@
 
 #include "engine.h"
 #include "environment.h"
+#include "regular_file.h"
 
 #define PREFIX "PIPE_KAFKA_"
 
@@ -66,7 +67,7 @@ const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text
         return "expected KEY=VALUE, KEY being a property of librdkafka";
     char *value = equals[1] == '@' ? pipe_environment_file(equals + 2) : pipe_text_dup(equals + 1);
     if (value == NULL) {
-        snprintf(wrong, sizeof wrong, "the file can't be read: %s", strerror(errno));
+        snprintf(wrong, sizeof wrong, "the file can't be read: %s", pipe_regular_reason(errno));
         return wrong;
     }
     add(options, copy(text, (size_t)(equals - text)), value, pipe_text_dup("--kafka"));
@@ -102,7 +103,7 @@ bool pipe_kafka_environment(struct pipe_kafka_options *options, char *error, siz
         char *from = copy(*at, (size_t)(equals - *at));
         if (value == NULL) {
             snprintf(error, error_bytes, "%s names a file that can't be read: %s", from,
-                     strerror(errno));
+                     pipe_regular_reason(errno));
             free(name);
             free(from);
             return false;
@@ -193,7 +194,7 @@ static char *find_instance(const char *dir, char *error, size_t error_bytes)
     if (name != NULL && is_name(name))
         return name;
     snprintf(error, error_bytes, "%s %s; name the instance with --instance, or delete the file",
-             path, name == NULL ? strerror(errno) : "holds no name of an instance");
+             path, name == NULL ? pipe_regular_reason(errno) : "holds no name of an instance");
     free(name);
     return NULL;
 }

@@ -19,7 +19,7 @@
 
 enum {
     BLOCK_BYTES = 64 * 1024,
-    PAGE_BYTES = 4096,
+    PAGE_BYTES = PIPE_PAGE_BYTES,
     DIRECT_BYTES = 1024 * 1024 /* a flush from here on bypasses the page cache */
 };
 
@@ -134,26 +134,12 @@ static bool write_all(struct file_output *file, const void *bytes, size_t size)
     return true;
 }
 
-/* Whole pages, past the page cache: nobody reads them soon, and a copy of every byte is saved. The
- * pages at both ends, which two flushes share, are written through it. Writes what it can; the
- * caller writes the rest, and finds the cause of an error. */
+/* The pages at both ends, which two flushes share, are written through the page cache. */
 static size_t write_pages(struct file_output *file, const uint8_t *bytes, size_t size)
 {
-    size_t done = 0;
-    size -= size % PAGE_BYTES;
-    while (done < size) {
-        ssize_t written =
-            pwrite(file->direct_fd, bytes + done, size - done, file->output.length_bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        done += (size_t)written;
-        file->output.length_bytes += written;
-        if (written % PAGE_BYTES != 0)
-            break;
-    }
-    if (done < size) {
+    size_t done = pipe_pwrite_pages(file->direct_fd, bytes, size, file->output.length_bytes);
+    file->output.length_bytes += (int64_t)done;
+    if (done < size - size % PAGE_BYTES) { /* the caller writes the rest, and finds the cause */
         close(file->direct_fd);
         file->direct_fd = -1;
     }

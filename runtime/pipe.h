@@ -315,9 +315,10 @@ struct pipe_stage_def {
      * time moves. Exchange of raw rows: pushes one row. NULL where the exchange carries partials
      * only. */
     bool (*record)(struct pipe_task *task, struct pipe_record *record);
-    /* Source: a row as decoded that will be pushed some records from now: asks for the memory that
-     * its keys will need (pipe_…_ahead). A hint, without any effect on rows or state. NULL: none.
-     * Only where decoding needs no arena as a rule, for such rows are decoded before their turn. */
+    /* Source: a row as decoded that will be pushed some records from now: gives each key that the
+     * stage then takes as known (pipe_is_ahead) to pipe_key_ahead, so that the memory is asked for
+     * that it will need. Without any effect on rows or state. NULL: none. Only where decoding needs
+     * no arena as a rule, for such rows are decoded before their turn. */
     void (*ahead)(struct pipe_task *task, const void *row);
     const struct pipe_state_def *states;
     uint32_t state_count; /* in dataflow order */
@@ -453,7 +454,9 @@ struct pipe_task {
     struct pipe_counters *counters; /* by stream index */
     void **states; /* by index in stage->states: struct pipe_dedup, pipe_window, pipe_session */
     struct pipe_buf key, value, text; /* scratch of generated code: keys, row encodings, details */
-    uint64_t row_serial;              /* grows whenever a row struct is filled: see pipe_encoded */
+    const void *ahead_row; /* the row in hand, if its keys were asked for ahead (pipe_is_ahead) */
+    uint32_t ahead_index;  /* of it, or of the row that stage->ahead is given */
+    uint64_t row_serial;   /* grows whenever a row struct is filled: see pipe_encoded */
     const void *encoded_row;
     const void *encoded_by;
     uint64_t encoded_serial;
@@ -467,11 +470,18 @@ struct pipe_task {
                          const struct pipe_window_row *row);
 };
 
-/* Decodes record->payload into `row` by the task's source (frame, contract version, JSON, CSV, …).
- * NULL: done; else the built-in reason
+/* Decodes record->payload by the task's source (frame, contract version, JSON, CSV, …). NULL: done,
+ * and *row, which is the task's, lives until the next record; else the built-in reason
  * ("undecodable", "schema_unknown", "no_value", "expression_failed" never), with task->detail
  * filled. */
-const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void *row);
+const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void **row);
+
+/* Whether the row is the one in hand, as it was decoded, and was given to stage->ahead: then the
+ * operators know its keys. */
+static inline bool pipe_is_ahead(const struct pipe_task *task, const void *row)
+{
+    return task->ahead_row == row;
+}
 
 /* Whether an event time is valid (years 0001–9999) and, on Kafka, not more than `ahead` after
  * kafka_time. NULL, or the reason with task->detail. */
@@ -533,15 +543,15 @@ static inline struct pipe_str pipe_exchange_payload(const uint8_t *at, const uin
 
 /* ------------------------------------------------------------------------------------------
  * Operators (dedup.c, window.c, session.c). `state` is the index in stage->states. The key is the
- * encoding in task->key. They count; the caller counts nothing of theirs.
+ * encoding in task->key, or with is_ahead (pipe_is_ahead) the one in pipe_key_ahead for this row.
+ * They count; the caller counts nothing of theirs.
  * --------------------------------------------------------------------------------------- */
 
 enum pipe_dedup_verdict { PIPE_UNIQUE, PIPE_DUPLICATE, PIPE_TOO_OLD };
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
-                                   const struct pipe_record *record);
-/* The key in task->key will be asked for some records from now. */
-void pipe_dedup_ahead(struct pipe_task *task, uint32_t state);
-void pipe_session_ahead(struct pipe_task *task, uint32_t state);
+                                   const struct pipe_record *record, bool is_ahead);
+/* Where stage->ahead puts the key, emptied, that a row will be asked by. Of the task. */
+struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t state);
 
 /* Where a record goes: `acc` to be updated (NULL: to none), and `late` windows it missed, ending at
  * late_end, late_end + every, … */
@@ -551,11 +561,11 @@ struct pipe_window_hit {
     int64_t late_end;
 };
 struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
-                                   const struct pipe_record *record);
+                                   const struct pipe_record *record, bool is_ahead);
 /* Sessions merge what the record joins; acc is that of the merged session. late is 0 or 1, late_end
  * the end of the merged session. */
 struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
-                                    const struct pipe_record *record);
+                                    const struct pipe_record *record, bool is_ahead);
 
 /* Stops the program with exit code 1: data that no clause covers. Comes back; the caller gives up
  * its row, and nothing of it is committed. */

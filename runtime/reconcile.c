@@ -131,6 +131,35 @@ static bool add_output_path(void *context, const char *name, struct pipe_str val
     return true;
 }
 
+/* What --max-record was; one that is given here comes first. */
+static bool take_record_limit(struct reconcile *r)
+{
+    struct pipe_buf limits = {0};
+    bool found = false;
+    int64_t limit = 1 << 20;
+    if (r->run.max_record_bytes != 0)
+        return true;
+    bool ok = r->kafka || r->engine->log->ops->get(r->engine->log, RECORD_LIMITS, &limits, &found);
+    pipe_buf_add_byte(&limits, '\0');
+    char *text = (char *)limits.data, *blank = found ? strchr(text, ' ') : NULL;
+    if (!ok) {
+        reconcile_fail(r, PIPE_EXIT_DATA, "%s", r->engine->log->error);
+    } else if (blank != NULL && blank[1] != '\0') {
+        ok = reconcile_fail(r, PIPE_EXIT_USAGE,
+                            "the runs in %s had --max-record %sone after the other; name the one "
+                            "that holds for all its records with --max-record",
+                            r->engine->dir, text);
+    } else if (blank != NULL) {
+        *blank = '\0';
+        ok = (pipe_parse_count(text, 1, UINT32_MAX, &limit)) ||
+             reconcile_fail(r, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
+                            RECORD_LIMITS);
+    }
+    r->run.max_record_bytes = (uint32_t)limit;
+    pipe_buf_free(&limits);
+    return ok;
+}
+
 static bool open_directory(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
@@ -164,14 +193,16 @@ static bool open_tables(struct reconcile *r)
     r->on_server = r->kafka || (found && pipe_str_equal(pipe_str_of(place.data, place.size),
                                                         PIPE_STR("server")));
     pipe_buf_free(&place);
-    r->clickhouse = r->on_server ? pipe_clickhouse_open(error, sizeof error) : NULL;
+    if (r->on_server && !r->options->without_tables)
+        r->clickhouse = pipe_clickhouse_open(error, sizeof error);
     return error[0] == '\0' || reconcile_fail(r, PIPE_EXIT_USAGE, "%s", error);
 }
 
 static bool open_run(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
-    if ((r->kafka ? !reconcile_open_kafka(r) : !open_directory(r)) || !open_tables(r))
+    if ((r->kafka ? !reconcile_open_kafka(r) : !open_directory(r)) || !take_record_limit(r) ||
+        !open_tables(r))
         return false;
     if (!engine_setup(engine) || !engine_load_secrets(engine) || !engine_load_schema_ids(engine))
         return false;
@@ -357,6 +388,7 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     free(r.ledger_totals);
     free(r.checks);
     free(r.windows);
+    free(r.left_out);
     reconcile_close_kafka(&r);
     if (r.clickhouse != NULL)
         pipe_clickhouse_close(r.clickhouse);

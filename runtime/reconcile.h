@@ -84,7 +84,7 @@ struct reconcile_options {
     struct pipe_run_options run; /* first: --path, --max-record, --schema-ids, --state-memory,
                                     --progress, --kafka, --group */
     const char *dir, *ledger, *ledger_out; /* dir NULL: Kafka */
-    bool json;
+    bool json, without_tables;
 };
 
 struct reconcile {
@@ -119,7 +119,8 @@ struct reconcile {
     const char *place; /* the directory, or the group of Kafka */
     bool kafka;
     bool on_server;                     /* tables are; else in files */
-    struct pipe_clickhouse *clickhouse; /* NULL: nobody says where that is */
+    struct pipe_clickhouse *clickhouse; /* NULL: nobody says where that is, or none is wanted */
+    bool *left_out;                     /* by sink: its table has rows, and nobody says where */
     char *group;                        /* of Kafka; owned */
     int64_t **ends; /* on Kafka by topic and partition: nothing from there on is looked at */
     bool outputs_discarded;
@@ -219,6 +220,8 @@ bool reconcile_check_revisions(struct reconcile *r, struct reconcile_layer *laye
 /* reconcile_markers.c */
 void reconcile_make_markers(struct reconcile *r);
 void reconcile_free_markers(struct reconcile *r);
+/* How many of the records of an exchange are markers: no rows. */
+uint64_t reconcile_marker_records(const struct reconcile *r, uint32_t exchange);
 /* Whether the actual frame is a marker of the exchange; it is remembered then. */
 bool reconcile_take_marker(struct reconcile *r, struct reconcile_layer *layer, int32_t partition,
                            struct pipe_str frame);

@@ -9,6 +9,7 @@
 
 #include "avro_container.h"
 #include "reconcile.h"
+#include "regular_file.h"
 
 #define BATCH_RECORDS 1024u
 #define READ_BYTES (256u << 10)
@@ -215,13 +216,14 @@ static bool scan_file(struct reconcile *r, struct reconcile_layer *layer)
         return false;
     if (!found)
         return true; /* nothing of it was ever committed */
-    FILE *file = fopen(path, "re");
+    FILE *file = pipe_fopen_regular(path);
     if (file == NULL && (errno == ENOENT || errno == ENOTDIR)) {
         trouble(layer, "can't be opened: %s", strerror(errno));
         return true;
     }
     if (file == NULL || fstat(fileno(file), &about) != 0) { /* whether rows are missing is open */
-        reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
+        reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path,
+                       pipe_regular_reason(errno));
         if (file != NULL)
             fclose(file);
         return false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "reconcile.h"
+#include "regular_file.h"
 
 struct reconcile_ledger *reconcile_add_ledger(struct reconcile *r,
                                               const struct pipe_ledger_head *head)
@@ -81,9 +82,10 @@ static bool given_ledger(struct reconcile *r)
     const char *path = r->options->ledger;
     struct pipe_ledger_head head;
     char line[4096], error[400];
-    FILE *file = fopen(path, "re");
+    FILE *file = pipe_fopen_regular(path);
     if (file == NULL)
-        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", path,
+                              pipe_regular_reason(errno));
     bool read = fgets(line, sizeof line, file) != NULL;
     fclose(file);
     if (!read || !pipe_ledger_read_head(r->plan, pipe_str_of(line, strlen(line)), &head, error,

@@ -1,7 +1,8 @@
 /*
  * reconcile_markers.c: the markers in exchanges. When one is sent depends on the commits, what it
  * says does not: for every upstream task, the same markers are in all partitions, they grow, each
- * is a watermark that the task had between two records, and the last is its committed one.
+ * is a watermark that the task had between two records, and from the last to its committed one
+ * there is nothing to do for the next stage.
  */
 #include <stdlib.h>
 
@@ -41,6 +42,18 @@ void reconcile_free_markers(struct reconcile *r)
         free(r->markers[i].seen);
     }
     free(r->markers);
+}
+
+uint64_t reconcile_marker_records(const struct reconcile *r, uint32_t exchange)
+{
+    uint64_t records = 0;
+    for (uint32_t t = 0; t < r->engine->task_count; t++) {
+        const struct reconcile_markers *of =
+            &r->markers[(size_t)exchange * r->engine->task_count + t];
+        for (uint32_t p = 0; p < r->plan->exchanges[exchange].partitions; p++)
+            records += of->seen[p];
+    }
+    return records;
 }
 
 static void trouble(struct reconcile_layer *layer, const struct engine_task *from, const char *what,
@@ -131,8 +144,10 @@ void reconcile_reach_markers(struct reconcile *r, struct engine_task *task, bool
         if (markers->next < markers->count)
             trouble(layer_of(r, exchange), task, "a watermark that it never had",
                     markers->values[markers->next]);
-        else if (task->task.watermark != PIPE_TIME_MIN &&
-                 (markers->count == 0 || markers->values[markers->count - 1] != now))
+        else if (exchange_needs_marker(r->plan, exchange,
+                                       markers->count == 0 ? PIPE_TIME_MIN
+                                                           : markers->values[markers->count - 1],
+                                       now))
             trouble(layer_of(r, exchange), task, "the last is missing", now);
         for (uint32_t p = 0; p < r->plan->exchanges[exchange].partitions; p++) {
             if (markers->seen[p] != markers->count)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "reconcile.h"
+#include "regular_file.h"
 
 #define BATCH_RECORDS 1024u
 
@@ -170,10 +171,10 @@ static bool open_files(struct raw *raw, const struct reconcile_ledger *ledger)
     if (r->finding)
         return true;
     if (ledger->given) {
-        raw->given = fopen(r->options->ledger, "re");
+        raw->given = pipe_fopen_regular(r->options->ledger);
         if (raw->given == NULL)
             return reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be opened: %s", r->options->ledger,
-                                  strerror(errno));
+                                  pipe_regular_reason(errno));
     }
     if (r->options->ledger_out == NULL)
         return true;

@@ -34,6 +34,8 @@ static bool has_ledger(const struct reconcile *r, const struct reconcile_layer *
 static bool all_equal(const struct reconcile *r)
 {
     bool equal = true;
+    for (uint32_t i = 0; i < r->plan->sink_count; i++)
+        equal = equal && !r->left_out[i];
     for (uint32_t i = 0; i < r->layer_count; i++)
         equal = equal && reconcile_layer_equal(&r->layers[i]);
     for (uint32_t i = 0; i < r->check_count; i++)
@@ -102,6 +104,9 @@ static void print_layers(const struct reconcile *r, FILE *to)
         if (layer->injected > 0)
             fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
                     pipe_u64_grouped(text, layer->injected));
+        if (layer->kind == RECONCILE_EXCHANGE)
+            fprintf(to, "%*s besides %s markers: its topic has them as records too\n", width + 12,
+                    "", pipe_u64_grouped(text, reconcile_marker_records(r, layer->index)));
         if (layer->merges)
             fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
         if (!has_ledger(r, layer))
@@ -118,8 +123,11 @@ static void print_layers(const struct reconcile *r, FILE *to)
                     r->plan->sinks[i].name,
                     r->outputs_discarded ? "--no-output" : "standard output");
         else if (r->plan->sinks[i].table != NULL && r->on_server && r->clickhouse == NULL)
-            fprintf(to, "  %-8s  %-*s not compared: PIPE_CLICKHOUSE_URL is not set\n", "table",
-                    width, r->plan->sinks[i].name);
+            fprintf(to, "  %-8s  %-*s not compared%s\n", "table", width, r->plan->sinks[i].name,
+                    r->options->without_tables ? " (--without-tables)"
+                    : r->left_out[i] ? ", so not exact: set PIPE_CLICKHOUSE_URL, or leave "
+                                       "tables out with --without-tables"
+                                     : ": no row was ever brought into it");
     }
 }
 
@@ -256,6 +264,14 @@ static void report_json(const struct reconcile *r, FILE *to, bool exact)
     pipe_buf_printf(&json, ",\"layers\":[");
     for (uint32_t i = 0; r->compared && i < r->layer_count; i++)
         put_layer(r, &json, i);
+    pipe_buf_printf(&json, "],\"left_out\":[");
+    for (uint32_t i = 0, count = 0; r->compared && i < r->plan->sink_count; i++) {
+        if (!r->left_out[i])
+            continue;
+        pipe_buf_printf(&json, count++ > 0 ? "," : "");
+        pipe_json_string(&json,
+                         pipe_str_of(r->plan->sinks[i].name, strlen(r->plan->sinks[i].name)));
+    }
     pipe_buf_printf(&json, "],\"checks\":[");
     for (uint32_t i = 0; r->compared && i < r->check_count; i++) {
         const struct reconcile_check *check = &r->checks[i];

@@ -301,7 +301,8 @@ static void renew(struct reconcile *r, struct engine_task *task, bool counters)
     }
     for (uint32_t i = 0; i < task->marker_count; i++)
         task->markers[i] = PIPE_TIME_MIN;
-    task->task.watermark = task->task.kafka_time_ms = task->marked_watermark = PIPE_TIME_MIN;
+    task->task.watermark = task->task.kafka_time_ms = PIPE_TIME_MIN;
+    task->marked_watermark = task->told_watermark = PIPE_TIME_MIN;
     task->ended = false;
     schemas_forget(task);
     if (counters)

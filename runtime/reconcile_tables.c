@@ -37,12 +37,18 @@ static void make_table(struct reconcile *r, struct reconcile_layer *layer, uint3
     snprintf(layer->place, sizeof layer->place, "files %.300s", table->directory);
 }
 
+/* In the log, of what the table of a sink follows. */
+static uint32_t followed_topic(const struct reconcile *r, uint32_t sink)
+{
+    uint32_t topic_sink = sink;
+    if (r->engine->sinks[sink].followed)
+        pipe_plan_followed(r->plan, sink, &topic_sink);
+    return r->engine->sinks[topic_sink].topic;
+}
+
 void reconcile_make_table(struct reconcile *r, struct reconcile_layer *layer)
 {
-    uint32_t topic_sink = layer->index;
-    if (r->engine->sinks[layer->index].followed)
-        pipe_plan_followed(r->plan, layer->index, &topic_sink);
-    make_table(r, layer, r->engine->sinks[topic_sink].topic);
+    make_table(r, layer, followed_topic(r, layer->index));
 }
 
 void reconcile_free_table(struct reconcile_table *table)
@@ -111,10 +117,39 @@ static bool read_marks(struct reconcile *r, struct reconcile_layer *layer, struc
     return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
 }
 
+/* Whether a table got rows, ever, of one that is not compared. */
+static bool find_journal(struct reconcile *r, uint32_t sink, struct pipe_log *log)
+{
+    const struct pipe_log_topic *of = &r->engine->log->topics[followed_topic(r, sink)];
+    struct pipe_buf value = {0};
+    uint32_t topic = followed_topic(r, sink);
+    bool ok = log == r->engine->log || log->ops->topic(log, of->name, of->partitions, &topic);
+    for (uint32_t p = 0; ok && !r->left_out[sink] && p < of->partitions; p++) {
+        char name[400];
+        follower_position_name(name, sizeof name, r->plan->sinks[sink].name, of->name, (int32_t)p);
+        const struct pipe_log_position at = {.name = name, .at = {topic, (int32_t)p}};
+        struct pipe_log_committed found = {.value = &value};
+        ok = log->ops->get_position(log, &at, &found);
+        r->left_out[sink] = ok && found.found;
+    }
+    pipe_buf_free(&value);
+    return ok || reconcile_fail(r, PIPE_EXIT_DATA, "%s", log->error);
+}
+
 bool reconcile_read_marks(struct reconcile *r)
 {
+    bool unnamed = r->on_server && r->clickhouse == NULL && !r->options->without_tables;
     struct pipe_log *log = NULL;
     bool ok = true;
+    r->left_out = pipe_calloc(r->plan->sink_count + 1, sizeof *r->left_out);
+    for (uint32_t i = 0; ok && unnamed && i < r->plan->sink_count; i++) {
+        const struct engine_sink *sink = &r->engine->sinks[i];
+        if (sink->def->table == NULL || !(sink->followed || sink->is_topic))
+            continue;
+        if (log == NULL)
+            log = open_journals(r);
+        ok = log != NULL && find_journal(r, i, log);
+    }
     for (uint32_t i = 0; ok && i < r->layer_count; i++) {
         if (r->layers[i].kind != RECONCILE_TABLE)
             continue;

@@ -264,7 +264,7 @@ static void went_down(struct pipe_registry *registry, const char *cause, int64_t
     pipe_message(PIPE_WARNING,
                  "the schema registry is down: partitions with records of an unknown schema wait "
                  "for it",
-                 "url=%s cause=\"%s\" seconds=%" PRId64, registry->url, cause,
+                 "url=%s cause=\"%s\" seconds=%" PRId64, registry->url, PIPE_QUOTED(cause),
                  (now_us - registry->down_since_us) / 1000000);
 }
 

@@ -333,7 +333,7 @@ static void tell(const struct engine_task *task, const struct schema_verdict *ve
         pipe_message(
             PIPE_WARNING, "a schema can't be read as the contract: records of this id are rejected",
             "reason=schema_unknown id=%" PRIu32 " topic=%s partition=%d contract=%s cause=\"%s\"",
-            verdict->id, topic, partition, contract->name, verdict->text);
+            verdict->id, topic, partition, contract->name, PIPE_QUOTED(verdict->text));
         break;
     }
 }

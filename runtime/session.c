@@ -29,6 +29,7 @@ static void queue(struct pipe_window *st, struct window_entry *entry, int64_t du
         return;
     entry->due = due;
     entry->queued++;
+    pipe_state_due_by(&st->state, due);
     due_queue_add(&st->queue, due, entry);
 }
 
@@ -231,7 +232,7 @@ static bool is_late(struct pipe_window *st, const struct pipe_record *record,
 }
 
 struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
-                                    const struct pipe_record *record)
+                                    const struct pipe_record *record, bool is_ahead)
 {
     struct pipe_window *st = task->states[state];
     const struct pipe_state_def *def = st->def;
@@ -241,11 +242,13 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     /* Rows made by a window see W as it was for this state: window.c. */
     if (record->has_position) {
         int64_t watermark = pipe_time_sub(task->watermark, def->delay);
-        if (watermark > st->advanced)
+        if (PIPE_UNLIKELY(watermark >= st->state.due))
             advance_to(task, st, watermark);
+        else if (watermark > st->advanced)
+            st->advanced = watermark;
     }
     counters->window_in++;
-    struct window_entry *entry = window_entry_of(st, task->key.data, task->key.size);
+    struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
     if (is_late(st, record, entry)) {
         window_release(st, entry);
         counters->late++;
@@ -256,11 +259,6 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     return (struct pipe_window_hit){window_acc(session), 0, 0};
 }
 
-void pipe_session_ahead(struct pipe_task *task, uint32_t state)
-{
-    window_ahead(task->states[state], task->key.data, task->key.size);
-}
-
 /* --- State ----------------------------------------------------------------------------------- */
 
 static void *session_create(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key)
@@ -268,9 +266,10 @@ static void *session_create(const struct pipe_state_def *def, const struct pipe_
     struct pipe_window *st = pipe_calloc(1, sizeof *st);
     st->def = def;
     st->sessions = true;
-    st->seed = hash_key->low ^ hash_key->high;
+    st->seed = *hash_key;
     st->stride = (uint32_t)(WINDOW_ACC_OFFSET + ((def->acc->size_bytes + 15) & ~15u));
     st->advanced = st->saved_advanced = PIPE_TIME_MIN;
+    st->state.due = PIPE_TIME_MAX;
     st->ready = true;
     return st;
 }
@@ -285,11 +284,6 @@ static void session_destroy(void *state)
     free(st);
 }
 
-static void session_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
-{
-    advance_to(task, task->states[state], watermark);
-}
-
 static void session_settle(struct pipe_task *task, uint32_t state)
 {
     struct pipe_window *st = task->states[state];
@@ -302,6 +296,13 @@ static int64_t session_next_due(const void *state)
     if (!st->ready)
         make_ready(st);
     return due_queue_bound(&st->queue);
+}
+
+static void session_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
+{
+    struct pipe_window *st = task->states[state];
+    advance_to(task, st, watermark);
+    st->state.due = due_queue_bound(&st->queue);
 }
 
 static uint64_t session_open_pairs(const void *state)
@@ -329,6 +330,7 @@ const struct pipe_state_ops pipe_session_ops = {
     .destroy = session_destroy,
     .load = window_load,
     .save = window_save,
+    .ask = window_ask,
     .advance = session_advance,
     .settle = session_settle,
     .next_due = session_next_due,

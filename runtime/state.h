@@ -11,6 +11,29 @@
 
 #include "pipe.h"
 
+/* How many records before their turn rows are decoded and their keys asked for, where the stage has
+ * a use for it: long enough for memory to come, few enough to stay in the first-level cache. A
+ * power of two. */
+#define PIPE_AHEAD 16u
+
+/* What every state begins with. */
+struct pipe_state {
+    /* `advance` has nothing to do while the watermark of its input is less; it may be too low,
+     * never too high. PIPE_TIME_MAX: never. */
+    int64_t due;
+    /* Keys of rows that come next, of PIPE_AHEAD by pipe_task.ahead_index (pipe_key_ahead); NULL:
+     * nobody asked. */
+    struct pipe_buf *keys;
+};
+
+void pipe_state_free_keys(struct pipe_state *state);
+
+static inline void pipe_state_due_by(struct pipe_state *state, int64_t due)
+{
+    if (due < state->due)
+        state->due = due;
+}
+
 struct pipe_state_writer {
     void *context;
     void (*put)(void *context, const void *key, size_t key_bytes, const void *value,
@@ -48,6 +71,7 @@ struct pipe_state_spilled {
 /* One vtable a kind of state, so that the engine treats them alike. */
 struct pipe_state_ops {
     void *(*create)(const struct pipe_state_def *def, const struct pipe_hash_key *hash_key);
+    /* A state begins with struct pipe_state. */
     void (*destroy)(void *state);
     /* Where the state may read back what it has let go of. A state that is not given one, or whose
      * kind has no `attach`, lets go of nothing. */
@@ -61,6 +85,9 @@ struct pipe_state_ops {
      * the memory by which what was spilled is found. Verdicts and rows never depend on it. */
     void (*spill)(void *state, uint64_t bytes, bool traces, const struct pipe_state_writer *writer);
     void (*save)(void *state, const struct pipe_state_writer *writer);
+    /* state->keys[index] will be asked for some records from now: hashes it, and fetches what that
+     * will touch. */
+    void (*ask)(void *state, uint32_t index);
     /* W of the state's input (delay already subtracted) has grown to `watermark`: closes, emits,
      * ships and forgets, in order of (end, key). A later stream's state in the same task is
      * advanced after the earlier ones. */
@@ -68,7 +95,7 @@ struct pipe_state_ops {
     /* Before a commit: sends pending corrections. */
     void (*settle)(struct pipe_task *task, uint32_t state);
     /* The watermark of its input at which `advance` next has something to do; PIPE_TIME_MAX: never.
-     */
+     * Computed: pipe_state.due is what is asked for every record. */
     int64_t (*next_due)(const void *state);
     uint64_t (*open_pairs)(const void *state);
     uint64_t (*entry_count)(const void *state); /* ids remembered, windows or sessions held */

@@ -7,7 +7,8 @@
  *        'w' … → write_count.c
  * One save is one WriteBatch: entries and positions always agree. A small one goes to the
  * write-ahead log; a big one skips that and is flushed at once, which is as atomic: a memtable is
- * installed whole or not at all, and a batch is never split over two. Neither is synced: after a
+ * installed whole or not at all, and a batch is never split over two. That flush may go on while
+ * the run does: nothing is written or loaded before it has ended. Neither is synced: after a
  * power cut the database is as of some earlier save, which replay makes up for; the log it follows
  * is synced.
  */
@@ -131,6 +132,16 @@ void pipe_store_begin(struct pipe_store *store)
     rocksdb_writebatch_clear(store->batch);
 }
 
+bool pipe_store_wait(struct pipe_store *store)
+{
+    char *error = NULL;
+    if (!store->is_flushing)
+        return true;
+    rocksdb_flush(store->db, store->flush_options, &error);
+    store->is_flushing = error != NULL;
+    return error == NULL || store_fail(store, "be written", error);
+}
+
 void pipe_store_save_state(struct pipe_store *store, uint32_t stage, int32_t partition,
                            uint32_t index, const struct pipe_state_ops *ops, void *state)
 {
@@ -181,9 +192,12 @@ static void empty_batch(struct pipe_store *store, size_t bytes)
     store->batch = rocksdb_writebatch_create();
 }
 
-bool pipe_store_end(struct pipe_store *store)
+/* What is read (spilled states), or taken over, has to be flushed at once. */
+static bool end_save(struct pipe_store *store, bool may_wait)
 {
     char *error = NULL;
+    if (!pipe_store_wait(store))
+        return false;
     rocksdb_writebatch_put(store->batch, "mplan", 5, store->plan, strlen(store->plan));
     rocksdb_writebatch_put(store->batch, "mincarnation", 12, store->incarnation,
                            strlen(store->incarnation));
@@ -193,11 +207,23 @@ bool pipe_store_end(struct pipe_store *store)
     bool big = bytes >= FLUSH_BYTES || store->is_read || store->is_adopting;
     rocksdb_write(store->db, big ? store->unlogged : store->write_options, store->batch, &error);
     empty_batch(store, bytes);
+    store->is_flushing = big && may_wait && !store->is_read && !store->is_adopting;
     if (error == NULL && big)
-        rocksdb_flush(store->db, store->flush_options, &error);
+        rocksdb_flush(store->db, store->is_flushing ? store->flush_later : store->flush_options,
+                      &error);
     if (error == NULL && big)
         store->is_adopting = false;
     return error == NULL || store_fail(store, "be written", error);
+}
+
+bool pipe_store_end(struct pipe_store *store)
+{
+    return end_save(store, false);
+}
+
+bool pipe_store_end_later(struct pipe_store *store)
+{
+    return end_save(store, true);
 }
 
 /* ---- Loading ---- */
@@ -251,6 +277,8 @@ bool pipe_store_load_position(struct pipe_store *store, uint32_t stage, int32_t 
     char *error = NULL;
     size_t size = 0;
     uint8_t key[ENTRY_PREFIX];
+    if (!pipe_store_wait(store))
+        return false;
     store_prefix(key, 'p', stage, partition, 0);
     char *value = rocksdb_get(store->db, store->read_options, (char *)key, 9, &size, &error);
     if (error != NULL)
@@ -416,6 +444,7 @@ void pipe_store_close(struct pipe_store *store)
     rocksdb_writeoptions_destroy(store->write_options);
     rocksdb_writeoptions_destroy(store->unlogged);
     rocksdb_flushoptions_destroy(store->flush_options);
+    rocksdb_flushoptions_destroy(store->flush_later);
     rocksdb_readoptions_destroy(store->read_options);
     rocksdb_options_destroy(store->options);
     rocksdb_block_based_options_destroy(store->table_options);
@@ -525,6 +554,8 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     rocksdb_writeoptions_disable_WAL(store->unlogged, 1);
     store->flush_options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(store->flush_options, 1);
+    store->flush_later = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(store->flush_later, 0);
     store->read_options = rocksdb_readoptions_create();
     store->batch = rocksdb_writebatch_create();
     store->db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, &cause)

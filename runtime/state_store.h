@@ -17,7 +17,7 @@ struct pipe_store {
     rocksdb_block_based_table_options_t *table_options;
     rocksdb_cache_t *cache;
     rocksdb_writeoptions_t *write_options, *unlogged;
-    rocksdb_flushoptions_t *flush_options;
+    rocksdb_flushoptions_t *flush_options, *flush_later;
     rocksdb_readoptions_t *read_options;
     rocksdb_writebatch_t *batch;
     struct pipe_hash_key hash_key;
@@ -25,6 +25,7 @@ struct pipe_store {
     bool read_only;
     bool is_read;     /* states read what they spilled: not from a memtable, which is in no order */
     bool is_adopting; /* what was written last is not logged: nothing behind it may be */
+    bool is_flushing; /* likewise; its flush is under way */
     uint64_t saves;   /* in the life of the store */
     struct pipe_buf key, value, schemas;
     int64_t *markers;

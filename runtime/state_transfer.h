@@ -8,7 +8,7 @@
 #include "engine.h"
 
 /* Of a store into which a task of another was taken over: its ids may be hashed by another key. */
-#define PIPE_STATE_VERSION_ADOPTED "3"
+#define PIPE_STATE_VERSION_ADOPTED "5"
 bool pipe_store_can_read(const char *version);
 
 /* The key of the task's hashes: that of the store, or the one it came with. */

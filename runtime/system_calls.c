@@ -49,3 +49,19 @@ bool pipe_pwrite_all(int fd, const void *bytes, size_t size_bytes, off_t at)
     }
     return true;
 }
+
+size_t pipe_pwrite_pages(int fd, const void *bytes, size_t size_bytes, off_t at)
+{
+    size_t done = 0;
+    size_bytes -= size_bytes % PIPE_PAGE_BYTES;
+    while (done < size_bytes && done % PIPE_PAGE_BYTES == 0) {
+        ssize_t written =
+            pwrite(fd, (const char *)bytes + done, size_bytes - done, at + (off_t)done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+    }
+    return done;
+}

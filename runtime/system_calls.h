@@ -13,5 +13,10 @@ int pipe_fsync(int fd);
 int pipe_fdatasync(int fd);
 /* All of the bytes; false: errno (ENOSPC if nothing more is taken). */
 bool pipe_pwrite_all(int fd, const void *bytes, size_t size_bytes, off_t at);
+/* Whole pages of PIPE_PAGE_BYTES past the page cache, for bytes that nobody reads soon: a copy of
+ * each is saved. `fd` is open with O_DIRECT, `bytes` and `at` are multiples of a page. How many it
+ * took: what is left, and the cause, is for a write through the cache. */
+#define PIPE_PAGE_BYTES 4096u
+size_t pipe_pwrite_pages(int fd, const void *bytes, size_t size_bytes, off_t at);
 
 #endif

@@ -78,6 +78,8 @@ void tables_found_free(struct tables_found *found);
 /* The value of a setting of a MergeTree table: its own, or the server's default. From malloc. */
 bool tables_read_setting(const struct tables_server *server, const struct tables_found *found,
                          const char *name, char **value);
+/* Whether tables of the server can have a setting. */
+bool tables_knows_setting(const struct tables_server *server, const char *name, bool *knows);
 /* A statement as this server would write it; from malloc. */
 bool tables_read_normal(const struct tables_server *server, const char *sql, char **normal);
 

@@ -6,9 +6,15 @@
 #include "pipe.h"
 #include "tables.h"
 
+/* Small blocks at a high rate are merged again and again, which costs as much as to insert them: a
+ * server that knows this setting (default 5) merges more of them at once. */
+#define MERGE_BASE "merge_selector_base"
+#define MERGE_BASE_VALUE 10
+
 struct comparison {
     struct tables_server server;
     struct tables_differences *out;
+    bool knows_merge_base;
 };
 
 /* ---- The list ---- */
@@ -343,7 +349,11 @@ static void add_missing(struct comparison *cmp, const struct pipe_table_statemen
         if (cmp->out->items[i].kind == TABLES_MISSING &&
             strcmp(cmp->out->items[i].object, statement->name) == 0)
             return;
-    add(cmp, TABLES_MISSING, statement->name, pipe_text_dup(statement->sql),
+    struct pipe_buf sql = {0};
+    pipe_buf_printf(&sql, "%s", statement->sql);
+    if (statement->object == PIPE_TABLE_TABLE && cmp->knows_merge_base)
+        pipe_buf_printf(&sql, ", " MERGE_BASE " = %d", MERGE_BASE_VALUE);
+    add(cmp, TABLES_MISSING, statement->name, text_of(&sql),
         filled_from != NULL ? "the %s is missing; it takes new rows only, those that are in %s "
                               "now are not in its roll-up: fill that from them by hand"
                             : "the %s is missing",
@@ -377,6 +387,8 @@ bool tables_compare(const struct pipe_plan *plan, struct pipe_clickhouse *client
     *differences = (struct tables_differences){0};
     struct comparison cmp = {.server = {client, differences->error, sizeof differences->error},
                              .out = differences};
+    if (!tables_knows_setting(&cmp.server, MERGE_BASE, &cmp.knows_merge_base))
+        return false;
     for (uint32_t i = 0; i < plan->sink_count; i++) {
         const struct pipe_table_def *table = plan->sinks[i].table;
         for (uint32_t s = 0; table != NULL && s < table->statement_count; s++)

@@ -210,6 +210,18 @@ bool tables_read_setting(const struct tables_server *server, const struct tables
     return ok;
 }
 
+bool tables_knows_setting(const struct tables_server *server, const char *name, bool *knows)
+{
+    struct pipe_buf sql = {0};
+    *knows = false;
+    pipe_buf_printf(&sql, "SELECT count() FROM system.merge_tree_settings WHERE name = ");
+    add_text(&sql, name);
+    pipe_buf_printf(&sql, FORMAT);
+    bool ok = ask(server, &sql, take_exists, knows);
+    pipe_buf_free(&sql);
+    return ok;
+}
+
 bool tables_read_normal(const struct tables_server *server, const char *sql, char **normal)
 {
     struct pipe_buf ask_sql = {0};

@@ -227,7 +227,7 @@ static enum pipe_table_outcome judge_engine(const struct pipe_table_def *table,
     else if (lost != NULL)
         snprintf(error, error_bytes,
                  "table %s has no materialized view %s, or there is no right to see it: its rows "
-                 "would not reach the roll-up; `tables plan` shows what is missing",
+                 "would not reach the roll-up; `tables apply` makes it, then start again",
                  table->name, lost);
     else if (!remembers_tokens(full, replicated))
         snprintf(error, error_bytes,

@@ -13,9 +13,11 @@ void task_after(struct engine_task *task)
     struct pipe_task *outer = &task->task;
     const struct pipe_state_def *defs = outer->stage->states;
     for (uint32_t i = 0; i < outer->stage->state_count; i++) {
+        const struct pipe_state *state = outer->states[i];
+        if (PIPE_LIKELY(outer->watermark < state->due))
+            continue; /* a delay only makes W less */
         int64_t watermark = pipe_time_sub(outer->watermark, defs[i].delay);
-        int64_t due = task->ops[i]->next_due(outer->states[i]);
-        if (watermark < due || due == PIPE_TIME_MAX)
+        if (watermark < state->due || state->due == PIPE_TIME_MAX)
             continue;
         pipe_arena_reset(&outer->arena);
         task->ops[i]->advance(outer, i, watermark);
@@ -36,20 +38,41 @@ static void run_source_record(struct engine_task *task, struct pipe_record *reco
     }
 }
 
-/* The first records of a batch, or the one that comes ENGINE_AHEAD after record i. */
-static void look_ahead(struct engine_task *task, const struct pipe_record *records, uint32_t count,
-                       uint32_t i)
+/* Decodes the records from `from` to `to` before their turn, then makes the keys of all of them,
+ * then lets the states ask for the memory of these: so several hashes are computed at the same
+ * time, and not of bytes that are still on their way into the cache. */
+static void look_ahead(struct engine_task *task, const struct pipe_record *records, uint32_t from,
+                       uint32_t to)
 {
     const char *const *faults = task->input != NULL ? task->input->faults : NULL;
-    uint32_t next = i == 0 ? 0 : i + ENGINE_AHEAD - 1;
-    if (task->ahead_rows == NULL)
-        task->ahead_rows = pipe_calloc(ENGINE_AHEAD, task->task.source->row_bytes);
     task->fault = NULL;
-    for (; next < count && next < i + ENGINE_AHEAD; next++) {
-        task->ahead_ready &= ~(1u << next % ENGINE_AHEAD);
-        if (faults == NULL || faults[next] == NULL)
-            engine_decode_ahead(task, &records[next]);
+    for (uint32_t i = from; i < to; i++) {
+        task->ahead_ready &= ~(1u << i % PIPE_AHEAD);
+        if (faults == NULL || faults[i] == NULL)
+            engine_decode_ahead(task, &records[i]);
     }
+    for (uint32_t i = from; i < to; i++)
+        engine_keys_ahead(task, &records[i]);
+    for (uint32_t s = 0; s < task->task.stage->state_count; s++) {
+        const struct pipe_state *state = task->task.states[s];
+        for (uint32_t i = from; state->keys != NULL && i < to; i++) {
+            if (PIPE_LIKELY(task->ahead_ready >> i % PIPE_AHEAD & 1))
+                task->ops[s]->ask(task->task.states[s], i % PIPE_AHEAD);
+        }
+    }
+}
+
+#define GROUP (PIPE_AHEAD / 2)
+
+/* Before record i: the first records of a batch, then a group each time the one before is done. */
+static inline void look_ahead_if_due(struct engine_task *task, const struct pipe_record *records,
+                                     uint32_t count, uint32_t i)
+{
+    if (i % GROUP != 0)
+        return;
+    uint32_t from = i == 0 ? 0 : i + GROUP, to = i + PIPE_AHEAD;
+    if (from < count)
+        look_ahead(task, records, from, to < count ? to : count);
 }
 
 /* false: the engine has failed. */
@@ -61,13 +84,15 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
     bool ahead = task->task.stage->ahead != NULL;
     task->batch = records;
     task->ahead_ready = 0;
+    if (task->rows == NULL && !exchange)
+        task->rows = pipe_calloc(PIPE_AHEAD, task->task.source->row_bytes);
     task->dirty = true;
     task->idle = false;
     task->at_end_since_us = -1; /* idle begins anew, however soon all is read again */
     for (uint32_t i = 0; i < count; i++) {
         int64_t offset = records[i].offset;
         if (ahead)
-            look_ahead(task, records, count, i);
+            look_ahead_if_due(task, records, count, i);
         pipe_arena_reset(&task->task.arena);
         task->fault = faults != NULL ? faults[i] : NULL;
         if (!exchange)
@@ -197,7 +222,7 @@ static void warn_schema(const struct engine_task *task, const char *path)
                                  (unsigned long long)contract->versions[i].fingerprint);
     pipe_message(PIPE_WARNING, "every record will be rejected: the file is of no known version",
                  "reason=schema_unknown file=%.300s found=\"%s\" contract=%s known=%s", path,
-                 task->input->schema_detail, contract->name, known);
+                 PIPE_QUOTED(task->input->schema_detail), contract->name, known);
 }
 
 static bool open_input(struct engine_task *task, const struct engine_position *at)

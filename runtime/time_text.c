@@ -84,12 +84,23 @@ void pipe_date_write(char to[PIPE_DATE_TEXT], int32_t days)
     put_date(to, days);
 }
 
+/* Instants that follow one another are mostly of one day: its text, for writing and for reading. */
+struct day_text {
+    int32_t days;
+    char text[PIPE_DATE_TEXT];
+};
+static _Thread_local struct day_text written = {.days = INT32_MIN}, taken; /* of no day yet */
+
 /* `2026-01-31T10:00:00.`, 20 characters */
 static inline void put_seconds(char *to, int64_t seconds)
 {
     int32_t days = (int32_t)pipe_floor_div(seconds, DAY_SECONDS);
     uint32_t second = (uint32_t)(seconds - days * DAY_SECONDS) % (uint32_t)DAY_SECONDS;
-    put_date(to, days);
+    if (PIPE_UNLIKELY(written.days != days)) {
+        put_date(written.text, days);
+        written.days = days;
+    }
+    memcpy(to, written.text, PIPE_DATE_TEXT);
     to[10] = 'T';
     put2(to + 11, second / 3600);
     put2(to + 14, second / 60 % 60);
@@ -150,11 +161,20 @@ static bool take(const char **at, const char *end, char c)
 static bool take_date(const char **at, const char *end, int32_t *days)
 {
     unsigned year, month, day;
+    const char *begin = *at;
+    if (PIPE_LIKELY(end - begin >= PIPE_DATE_TEXT &&
+                    memcmp(begin, taken.text, PIPE_DATE_TEXT) == 0)) {
+        *at += PIPE_DATE_TEXT;
+        *days = taken.days;
+        return true;
+    }
     if (!take_number(at, end, 4, &year) || !take(at, end, '-') ||
         !take_number(at, end, 2, &month) || !take(at, end, '-') || !take_number(at, end, 2, &day) ||
         !pipe_civil_ok((int32_t)year, month, day))
         return false;
     *days = pipe_days_of((int32_t)year, month, day);
+    memcpy(taken.text, begin, PIPE_DATE_TEXT);
+    taken.days = *days;
     return true;
 }
 

@@ -86,6 +86,7 @@ static inline void pipe_buf_clear(struct pipe_buf *buf)
 struct pipe_arena_chunk;
 struct pipe_arena {
     uint8_t *at, *end;               /* free part of the current chunk */
+    uint8_t *begin;                  /* of the current chunk */
     struct pipe_arena_chunk *chunk;  /* current */
     struct pipe_arena_chunk *chunks; /* all, in order of use */
     size_t closed_bytes;             /* handed out from chunks before the current one */
@@ -100,10 +101,23 @@ struct pipe_arena_mark {
 
 void pipe_arena_init(struct pipe_arena *arena, size_t limit_bytes);
 void pipe_arena_free(struct pipe_arena *arena);
-void pipe_arena_reset(struct pipe_arena *arena); /* overflow becomes false; big chunks are freed */
+void pipe_arena_reset_slow(struct pipe_arena *arena);
 struct pipe_arena_mark pipe_arena_mark(const struct pipe_arena *arena);
 void pipe_arena_back_to(struct pipe_arena *arena, struct pipe_arena_mark mark);
 void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes);
+
+/* Nothing was handed out since the last reset. */
+static inline bool pipe_arena_is_fresh(const struct pipe_arena *arena)
+{
+    return arena->at == arena->begin && arena->chunk == arena->chunks && !arena->overflow;
+}
+
+/* overflow becomes false; big chunks are freed */
+static inline void pipe_arena_reset(struct pipe_arena *arena)
+{
+    if (PIPE_UNLIKELY(!pipe_arena_is_fresh(arena)))
+        pipe_arena_reset_slow(arena);
+}
 
 /* Not zeroed. NULL beyond the limit, and `overflow` is set; never NULL otherwise, also for 0 bytes.
  */
@@ -599,7 +613,7 @@ bool pipe_date_read(struct pipe_str text, int32_t *out_days); /* 2026-01-31 */
 
 uint64_t pipe_hash64(const void *bytes, size_t size_bytes, uint64_t seed);               /* XXH64 */
 void pipe_hash128(const void *bytes, size_t size_bytes, uint64_t seed, uint64_t out[2]); /* XXH3 */
-/* A keyed 128-bit hash for keys that must not be guessable: SipHash-2-4-128. */
+/* A keyed 128-bit hash for keys that must not be guessable: SipHash-1-3-128. */
 void pipe_keyed_hash128(const void *bytes, size_t size_bytes, const uint8_t key[16],
                         uint64_t out[2]);
 void pipe_sha256(const void *bytes, size_t size_bytes, uint8_t out[32]);

@@ -382,11 +382,6 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
     check_spilled(task, st);
 }
 
-static void window_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
-{
-    advance_to(task, task->states[state], watermark);
-}
-
 static void window_settle(struct pipe_task *task, uint32_t state)
 {
     struct pipe_window *st = task->states[state];
@@ -407,21 +402,47 @@ static int64_t next_multiple(const struct pipe_window *st)
     return next;
 }
 
+/* When early rows are due, of emit on update; PIPE_TIME_MAX: nothing has changed. */
+static int64_t next_early(const struct pipe_window *st)
+{
+    if (st->def->emit != PIPE_EMIT_UPDATE)
+        return PIPE_TIME_MAX;
+    bool partial = st->def->phase == PIPE_PHASE_PARTIAL;
+    uint32_t changed = partial ? st->heap.count : st->lists[WINDOW_EARLY].count;
+    return changed > 0 ? next_multiple(st) : PIPE_TIME_MAX;
+}
+
 static int64_t window_next_due(const void *state)
 {
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         window_make_ready(st);
     int64_t due = st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
-    int64_t spilled = window_next_spilled(st);
+    int64_t spilled = window_next_spilled(st), early = next_early(st);
     due = spilled < due ? spilled : due;
-    if (st->def->emit == PIPE_EMIT_UPDATE &&
-        (st->def->phase == PIPE_PHASE_PARTIAL ? st->heap.count : st->lists[WINDOW_EARLY].count) >
-            0) {
-        int64_t early = next_multiple(st);
-        due = early < due ? early : due;
+    return early < due ? early : due;
+}
+
+/* W as a record finds it: mostly nothing is due. */
+static inline void window_see(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
+{
+    if (PIPE_UNLIKELY(watermark >= st->state.due)) {
+        advance_to(task, st, watermark);
+        return;
     }
-    return due;
+#ifdef PIPE_DEBUG
+    if (st->heap.count > 0 && st->heap.items[0].due <= watermark)
+        pipe_fatal(task, "internal error: a window of %s is due and is passed over", st->def->name);
+#endif
+    if (watermark > st->advanced)
+        st->advanced = watermark;
+}
+
+static void window_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
+{
+    struct pipe_window *st = task->states[state];
+    advance_to(task, st, watermark);
+    st->state.due = window_next_due(st);
 }
 
 /* --- Records and partials -------------------------------------------------------------------- */
@@ -446,8 +467,8 @@ static void mark_closed(struct pipe_window *st, struct window_entry *entry, int6
 }
 
 /* The pane that takes `records` records for the windows that end at first … last. */
-static struct window_pane *take(struct pipe_window *st, const void *key, size_t key_bytes,
-                                int64_t start, int64_t first, int64_t last, uint64_t records)
+static struct window_pane *take(struct pipe_window *st, struct window_entry *entry, int64_t start,
+                                int64_t first, int64_t last, uint64_t records)
 {
     const struct pipe_state_def *def = st->def;
     bool partial = def->phase == PIPE_PHASE_PARTIAL, made;
@@ -455,7 +476,6 @@ static struct window_pane *take(struct pipe_window *st, const void *key, size_t 
     /* What missed only windows that are forgotten here needs no pane of its own. */
     if (!partial && first - def->every <= window_forgotten(st))
         from = window_first_end(def, start);
-    struct window_entry *entry = window_entry_of(st, key, key_bytes);
     struct window_pane *pane = window_pane_of(st, entry, start, from, &made);
     pane->records += records;
     pane->units++;
@@ -480,6 +500,8 @@ static struct window_pane *take(struct pipe_window *st, const void *key, size_t 
             entry->next_close = end;
         reschedule(st, entry);
     }
+    if (PIPE_UNLIKELY(def->emit == PIPE_EMIT_UPDATE))
+        pipe_state_due_by(&st->state, next_early(st));
     return pane;
 }
 
@@ -496,7 +518,7 @@ static inline void find_windows(struct pipe_window *st, int64_t time)
 }
 
 struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
-                                   const struct pipe_record *record)
+                                   const struct pipe_record *record, bool is_ahead)
 {
     struct pipe_window *st = task->states[state];
     const struct pipe_state_def *def = st->def;
@@ -509,9 +531,7 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
         window_make_ready(st);
     int64_t judge = st->advanced;
     if (PIPE_LIKELY(record->has_position)) {
-        int64_t watermark = pipe_time_sub(task->watermark, def->delay);
-        if (watermark > st->advanced)
-            advance_to(task, st, watermark);
+        window_see(task, st, pipe_time_sub(task->watermark, def->delay));
         judge = st->advanced;
         if (task->source == NULL || def->judge_by_record) {
             int64_t own = pipe_time_sub(record->watermark, def->delay);
@@ -532,7 +552,8 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     }
     if (first > last)
         return hit;
-    hit.acc = window_acc(take(st, task->key.data, task->key.size, st->pane_start, first, last, 1));
+    struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
+    hit.acc = window_acc(take(st, entry, st->pane_start, first, last, 1));
     check_spilled(task, st);
     return hit;
 }
@@ -579,9 +600,11 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
         first = open;
     }
     if (first <= last) {
-        struct window_pane *into = take(st, partial.key.data, partial.key.size,
-                                        window_grid(partial.start, def->offset, st->pane_length),
-                                        first, last, partial.records);
+        uint64_t hash = window_hash(st, partial.key.data, partial.key.size);
+        struct window_entry *entry = window_entry_of(st, hash, partial.key.data, partial.key.size);
+        struct window_pane *into =
+            take(st, entry, window_grid(partial.start, def->offset, st->pane_length), first, last,
+                 partial.records);
         def->acc->merge(window_acc(into), window_acc(from));
         check_spilled(task, st);
     }
@@ -604,10 +627,11 @@ static void *window_create(const struct pipe_state_def *def, const struct pipe_h
 {
     struct pipe_window *st = pipe_calloc(1, sizeof *st);
     st->def = def;
-    st->seed = hash_key->low ^ hash_key->high;
+    st->seed = *hash_key;
     st->stride = (uint32_t)(WINDOW_ACC_OFFSET + ((def->acc->size_bytes + 15) & ~15u));
     st->pane_length = greatest_divisor(def->size, def->every);
     st->advanced = st->saved_advanced = PIPE_TIME_MIN;
+    st->state.due = PIPE_TIME_MAX;
     st->ready = true;
     st->total = window_new_total(st);
     return st;
@@ -667,6 +691,7 @@ const struct pipe_state_ops pipe_window_ops = {
     .load = window_load,
     .spill = window_spill,
     .save = window_save,
+    .ask = window_ask,
     .advance = window_advance,
     .settle = window_settle,
     .next_due = window_next_due,

@@ -111,9 +111,6 @@ struct window_spare {
     uint32_t count;
 };
 
-/* Hashes of the keys that come next, whose memory was asked for: a power of two. */
-#define WINDOW_AHEAD 16
-
 /* A key that left memory (window_spill.c). */
 struct window_stub {
     uint64_t mark; /* 56 bits of the hash; 0: free */
@@ -138,9 +135,10 @@ struct window_task_row {
 };
 
 struct pipe_window {
+    struct pipe_state state; /* first */
     const struct pipe_state_def *def;
     bool sessions;
-    uint64_t seed;
+    struct pipe_hash_key seed;
     uint32_t stride; /* bytes of a pane with its accumulator */
     int64_t pane_length;
     int64_t advanced, saved_advanced; /* W up to which all was done; as stored */
@@ -154,8 +152,7 @@ struct pipe_window {
     struct due_queue queue; /* of sessions */
     struct window_spilled spilled;
     struct window_spare spare[WINDOW_SPARE_SIZES];
-    uint64_t ahead[WINDOW_AHEAD];
-    uint32_t ahead_count; /* so far */
+    uint64_t ahead[PIPE_AHEAD]; /* hashes of state.keys */
     struct window_list lists[WINDOW_LISTS];
     struct window_pane *total;    /* scratch */
     struct pipe_buf removed;      /* keys to be removed from the store: uint32_t size, bytes */
@@ -221,15 +218,53 @@ static inline int64_t window_forgotten(const struct pipe_window *st)
     return pipe_time_sub(st->advanced, st->def->lateness);
 }
 
+/* --- Hashes of keys ----------------------------------------------------------------------------
+ */
+
+static inline uint64_t window_fold(uint64_t a, uint64_t b)
+{
+    pipe_u128 product = (pipe_u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The place in the table: by folded products under the random key of the state, so that no one can
+ * choose keys that fall into one place. Two keys may have the same. */
+static inline uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes)
+{
+    const uint8_t *at = (const uint8_t *)key;
+    uint64_t first = 0, last = 0, hash = st->seed.high ^ key_bytes;
+    size_t left = key_bytes;
+    for (; left > 16; at += 16, left -= 16) {
+        memcpy(&first, at, 8);
+        memcpy(&last, at + 8, 8);
+        hash = window_fold(first ^ st->seed.low, last ^ hash);
+    }
+    first = last = 0;
+    if (left >= 8) {
+        memcpy(&first, at, 8);
+        memcpy(&last, at + left - 8, 8);
+    } else if (left >= 4) {
+        memcpy(&first, at, 4);
+        memcpy(&last, at + left - 4, 4);
+    } else if (left > 0) {
+        memcpy(&first, at, 1);
+        first |= (uint64_t)at[left / 2] << 8 | (uint64_t)at[left - 1] << 16;
+    }
+    hash = window_fold(first ^ st->seed.low, last ^ hash);
+    return window_fold(hash ^ st->seed.low, 0x9E3779B97F4A7C15u);
+}
+
 /* --- window_table.c -------------------------------------------------------------------------- */
 
-/* The entry of a key, made if need be. */
-struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes);
+/* The entry of a key, made if need be. `hash`: window_hash. */
+struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
+                                     size_t key_bytes);
 /* Its entry, of a key that has none, also not in the store. */
 struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes);
-uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes);
-/* The key will be asked for some records from now: fetches what that will touch. A hint only. */
-void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes);
+void window_ask(void *state, uint32_t index); /* state.h; of sessions too */
+/* The entry of the key in hand, made if need be. */
+struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
+                                          bool is_ahead);
 /* Removes the entry if it holds nothing. */
 void window_release(struct pipe_window *st, struct window_entry *entry);
 void window_free_all(struct pipe_window *st);

@@ -191,7 +191,8 @@ static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_byt
     int64_t start = pipe_state_time_of_key(key + 1), first = pipe_state_time_of_key(key + 9);
     if (st->sessions && (first != 0 || !pipe_state_get_signed(in, &first)))
         return false;
-    struct window_entry *entry = window_entry_of(st, key + 17, key_bytes - 17);
+    uint64_t hash = window_hash(st, key + 17, key_bytes - 17);
+    struct window_entry *entry = window_entry_of(st, hash, key + 17, key_bytes - 17);
     struct window_pane *pane = window_read_pane(st, entry, start, first, in);
     if (pane != NULL)
         pane->stored = true;
@@ -217,7 +218,8 @@ static bool load_sent(struct pipe_window *st, const uint8_t *key, size_t key_byt
                       struct pipe_reader *in)
 {
     struct window_sent sent = {.end = pipe_state_time_of_key(key + 1), .stored = true};
-    struct window_entry *entry = window_entry_of(st, key + 9, key_bytes - 9);
+    uint64_t hash = window_hash(st, key + 9, key_bytes - 9);
+    struct window_entry *entry = window_entry_of(st, hash, key + 9, key_bytes - 9);
     if (!window_read_sent(st, entry, &sent, in))
         return false;
     window_add_sent(st, entry, sent);
@@ -232,6 +234,7 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
     struct pipe_reader in;
     pipe_reader_init(&in, value, value_bytes, NULL);
     st->ready = false;
+    st->state.due = PIPE_TIME_MIN;
     if (key_bytes == 1 && bytes[0] == 'm') {
         if (!pipe_state_get_signed(&in, &st->advanced))
             return false;

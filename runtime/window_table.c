@@ -2,9 +2,6 @@
  * window_table.c: the entries of windows: hash table by key, heap by due time, lists, and the panes
  * and sent windows of an entry.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <stdlib.h>
 
 #include "window.h"
@@ -100,26 +97,22 @@ static inline void fetch_entry(const struct window_entry *entry)
     __builtin_prefetch((const uint8_t *)entry + 256);
 }
 
-void window_ahead(struct pipe_window *st, const void *key, size_t key_bytes)
+void window_ask(void *state, uint32_t index)
 {
+    struct pipe_window *st = state;
+    const struct pipe_buf *key = &st->state.keys[index];
+    uint64_t hash = st->ahead[index] = window_hash(st, key->data, key->size);
     if (st->slot_capacity == 0)
         return;
-    uint32_t mask = st->slot_capacity - 1, at = st->ahead_count++;
-    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
-    st->ahead[at % WINDOW_AHEAD] = hash;
+    uint32_t mask = st->slot_capacity - 1;
     __builtin_prefetch(&st->slots[hash & mask]);
     /* The slot of an earlier one has come by now. */
-    hash = st->ahead[(at - 4) % WINDOW_AHEAD];
+    hash = st->ahead[(index - 6) % PIPE_AHEAD];
     const struct window_slot *slot = &st->slots[hash & mask];
     if (slot->hash != hash)
         slot = &st->slots[(hash + 1) & mask];
     if (slot->hash == hash && slot->entry != NULL)
         fetch_entry(slot->entry);
-}
-
-uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes)
-{
-    return XXH3_64bits_withSeed(key, key_bytes, st->seed);
 }
 
 static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, const void *key,
@@ -152,9 +145,9 @@ struct window_entry *window_new_entry(struct pipe_window *st, const void *key, s
     return make_entry(st, window_hash(st, key, key_bytes), key, key_bytes);
 }
 
-struct window_entry *window_entry_of(struct pipe_window *st, const void *key, size_t key_bytes)
+struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
+                                     size_t key_bytes)
 {
-    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, st->seed);
     if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
         grow_table(st);
     uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
@@ -173,6 +166,14 @@ struct window_entry *window_entry_of(struct pipe_window *st, const void *key, si
             return entry;
     }
     return make_entry(st, hash, key, key_bytes);
+}
+
+struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
+                                          bool is_ahead)
+{
+    const struct pipe_buf *key = is_ahead ? &st->state.keys[task->ahead_index] : &task->key;
+    uint64_t hash = is_ahead ? st->ahead[task->ahead_index] : window_hash(st, key->data, key->size);
+    return window_entry_of(st, hash, key->data, key->size);
 }
 
 static void remove_from_table(struct pipe_window *st, const struct window_entry *entry)
@@ -225,6 +226,7 @@ void window_free_all(struct pipe_window *st)
             free_entry(st, st->slots[i].entry);
     }
     free_spare(st);
+    pipe_state_free_keys(&st->state);
     due_queue_free(&st->queue);
     free(st->slots);
     free(st->heap.items);
@@ -298,6 +300,7 @@ void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t
 {
     struct window_heap *heap = &st->heap;
     entry->due = due;
+    pipe_state_due_by(&st->state, due);
     if (due == PIPE_TIME_MAX && entry->pane_count == 0 && entry->sent_count == 0) {
         if (entry->heap_at == 0)
             return;

@@ -705,8 +705,11 @@ static void key_clean(struct pipe_buf *key, const struct click *row)
 static void keep_clean(struct pipe_task *task, const struct pipe_record *record,
                        const struct click *row)
 {
-    key_clean(&task->key, row);
-    switch (pipe_dedup(task, STATE_clean, record)) {
+    bool is_ahead = pipe_is_ahead(task, row);
+
+    if (!is_ahead)
+        key_clean(&task->key, row);
+    switch (pipe_dedup(task, STATE_clean, record, is_ahead)) {
     case PIPE_UNIQUE:
         out_clean(task, record, row);
         break;
@@ -878,8 +881,11 @@ static void late_by_category(struct pipe_task *task, const struct pipe_record *r
 static void keep_by_category(struct pipe_task *task, const struct pipe_record *record,
                              const struct click *row)
 {
-    key_by_category(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_by_category, record);
+    bool is_ahead = pipe_is_ahead(task, row);
+
+    if (!is_ahead)
+        key_by_category(&task->key, row);
+    struct pipe_window_hit hit = pipe_window(task, STATE_by_category, record, is_ahead);
     if (hit.acc != NULL)
         update_by_category(hit.acc, row);
     for (uint32_t i = 0; i < hit.late; i++)
@@ -1087,8 +1093,11 @@ static void late_sessions(struct pipe_task *task, const struct pipe_record *reco
 static void keep_sessions(struct pipe_task *task, const struct pipe_record *record,
                           const struct click *row)
 {
-    key_sessions(&task->key, row);
-    struct pipe_window_hit hit = pipe_session(task, STATE_sessions, record);
+    bool is_ahead = pipe_is_ahead(task, row);
+
+    if (!is_ahead)
+        key_sessions(&task->key, row);
+    struct pipe_window_hit hit = pipe_session(task, STATE_sessions, record, is_ahead);
     if (hit.acc != NULL)
         update_sessions(hit.acc, row);
     if (hit.late > 0)
@@ -1226,15 +1235,14 @@ static void push_late_clicks(struct pipe_task *task, const struct pipe_record *r
  * Records
  * ---------------------------------------------------------------------------------------------- */
 
-/* A row that comes soon: asks for the memory its keys will need. */
+/* A row that comes soon: its keys, so that the memory is asked for that they will need. */
 static void ahead_clicks(struct pipe_task *task, const void *decoded)
 {
     const struct click *row = decoded;
 
-    key_clean(&task->key, row);
-    pipe_dedup_ahead(task, STATE_clean);
-    key_sessions(&task->key, row);
-    pipe_session_ahead(task, STATE_sessions);
+    key_clean(pipe_key_ahead(task, STATE_clean), row);
+    key_by_category(pipe_key_ahead(task, STATE_by_category), row);
+    key_sessions(pipe_key_ahead(task, STATE_sessions), row);
 }
 
 /* ---- a record of source clicks ---- */
@@ -1252,13 +1260,14 @@ static bool refuse_clicks(struct pipe_task *task, const struct pipe_record *reco
 static bool record_clicks(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_clicks];
-    struct click decoded;
-    const struct click *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_clicks(task, record, reason, task->detail);
+
+    const struct click *row = decoded;
 
     reason = pipe_judge_key(task, record, row->session_id);
     if (reason != NULL)

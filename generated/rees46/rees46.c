@@ -449,7 +449,7 @@ static void keep_clean(struct pipe_task *task, const struct pipe_record *record,
                        const struct clean *row)
 {
     key_clean(&task->key, row);
-    switch (pipe_dedup(task, STATE_clean, record)) {
+    switch (pipe_dedup(task, STATE_clean, record, false)) {
     case PIPE_UNIQUE:
         out_clean(task, record, row);
         break;
@@ -630,7 +630,7 @@ static void keep_by_category(struct pipe_task *task, const struct pipe_record *r
                              const struct clean *row)
 {
     key_by_category(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_by_category, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_by_category, record, false);
     if (hit.acc != NULL)
         update_by_category(hit.acc, row);
     for (uint32_t i = 0; i < hit.late; i++)
@@ -855,7 +855,7 @@ static void keep_sessions(struct pipe_task *task, const struct pipe_record *reco
                           const struct clean *row)
 {
     key_sessions(&task->key, row);
-    struct pipe_window_hit hit = pipe_session(task, STATE_sessions, record);
+    struct pipe_window_hit hit = pipe_session(task, STATE_sessions, record, false);
     if (hit.acc != NULL)
         update_sessions(task, hit.acc, record, row);
     if (hit.late > 0)
@@ -1037,19 +1037,20 @@ static bool refuse_events(struct pipe_task *task, const struct pipe_record *reco
 static bool record_events(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_events];
-    struct events decoded;
-    const struct events *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
 
+    struct events *row = decoded;
+
     int64_t event_time = 0;
     if (!events_event_time(row, &event_time))
         return refuse_events(task, record, "event_time_invalid",
                              "parse_timestamp(event_time, '%Y-%m-%d %H:%M:%S UTC')");
-    decoded.occurred_at = event_time;
+    row->occurred_at = event_time;
     record->event_time = PIPE_MS(event_time);
     reason = pipe_judge_time(task, record, record->event_time);
     if (reason != NULL)

@@ -650,8 +650,11 @@ static void late_revenue_by_category(struct pipe_task *task, const struct pipe_r
 static void keep_revenue_by_category(struct pipe_task *task, const struct pipe_record *record,
                                      const struct funnel_event *row)
 {
-    key_revenue_by_category(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_revenue_by_category, record);
+    bool is_ahead = pipe_is_ahead(task, row);
+
+    if (!is_ahead)
+        key_revenue_by_category(&task->key, row);
+    struct pipe_window_hit hit = pipe_window(task, STATE_revenue_by_category, record, is_ahead);
     if (hit.acc != NULL)
         update_revenue_by_category(hit.acc, row);
     for (uint32_t i = 0; i < hit.late; i++)
@@ -797,6 +800,14 @@ static void push_late_purchases(struct pipe_task *task, const struct pipe_record
  * Records
  * ---------------------------------------------------------------------------------------------- */
 
+/* A row that comes soon: its keys, so that the memory is asked for that they will need. */
+static void ahead_events(struct pipe_task *task, const void *decoded)
+{
+    const struct funnel_event *row = decoded;
+
+    key_revenue_by_category(pipe_key_ahead(task, STATE_revenue_by_category), row);
+}
+
 /* ---- a record of source events ---- */
 
 static bool refuse_events(struct pipe_task *task, const struct pipe_record *record,
@@ -812,13 +823,14 @@ static bool refuse_events(struct pipe_task *task, const struct pipe_record *reco
 static bool record_events(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_events];
-    struct funnel_event decoded;
-    const struct funnel_event *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
+
+    const struct funnel_event *row = decoded;
 
     reason = pipe_judge_key(task, record, row->session_id);
     if (reason != NULL)
@@ -914,6 +926,7 @@ static const struct pipe_stage_def stages[] = {
         .source = 0,
         .exchange = -1,
         .record = record_events,
+        .ahead = ahead_events,
         .states = states_of_events,
         .state_count = 1,
         .exchanges_out = exchanges_of_events,

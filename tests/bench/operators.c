@@ -180,7 +180,7 @@ static void bench_dedup(const char *what, int form)
                 put_hex(&f.task.key, id, ~id);
             else
                 pipe_buf_add(&f.task.key, &id, 8);
-            pipe_dedup(&f.task, 0, &record);
+            pipe_dedup(&f.task, 0, &record, false);
             move_time(&f, (int64_t)serial);
             if (i % 50000 == 0)
                 f.ops->save(f.state, &writer);
@@ -220,7 +220,7 @@ static void bench_window(const char *what, int64_t size, int64_t every, uint64_t
         f.task.key.size = 0;
         pipe_key_add_i64(&f.task.key, (int64_t)(draw % keys));
         pipe_key_add_i64(&f.task.key, 77);
-        struct pipe_window_hit hit = pipe_window(&f.task, 0, &record);
+        struct pipe_window_hit hit = pipe_window(&f.task, 0, &record, false);
         if (hit.acc != NULL) {
             struct totals *acc = hit.acc;
             pipe_count_update(&acc->events);
@@ -256,7 +256,7 @@ static void bench_session(const char *what)
                                      .event_time = now - (int64_t)(draw >> 40) % 1000};
         f.task.key.size = 0;
         put_hex(&f.task.key, mix(session), session);
-        struct pipe_window_hit hit = pipe_session(&f.task, 0, &record);
+        struct pipe_window_hit hit = pipe_session(&f.task, 0, &record, false);
         if (hit.acc != NULL)
             pipe_count_update(&((struct totals *)hit.acc)->events);
         move_time(&f, now - 1000);

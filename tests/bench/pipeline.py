@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from stand import PARTITIONS, ROOT, SOURCE, Feeder, Stand, event_id, shown, wait_until
+from stand import PARTITIONS, ROOT, SOURCE, Feeder, Stand, event_id, growth, shown, wait_until
 
 import java
 from client import Client
@@ -57,6 +57,8 @@ def ratio(options, scratch):
     with Stand(options.build, 1, scratch, program=build_passing(options)) as stand:
         records = stand.fill(options.events)
         for number in range(options.runs):
+            if number > 0:
+                make_anew(stand)
             bare = pass_through(stand, records, number)
             cpu, begun = children_cpu(), time.monotonic()
             arguments = ["--state", stand.scratch / f"state-{number}", "--group", f"group-{number}"]
@@ -70,6 +72,15 @@ def ratio(options, scratch):
                 f" {records / cpu / bare:.2f}",
                 flush=True,
             )
+
+
+def make_anew(stand):
+    """What a run has written, but not what it reads: a new group refuses another's exchanges."""
+    with stand.cluster.admin() as admin:
+        for topic in admin.topics():
+            if topic.startswith(("pipec.", "passing.")):
+                admin.delete_topic(topic)
+    stand.command("topics", "apply")
 
 
 def pass_through(stand, records, number):
@@ -98,13 +109,15 @@ def latency(options, scratch):
         client = Client(stand.build, stand.cluster.bootstrap)
         with client.follow("passing.clean", start="end") as reader:
             time.sleep(3)
-            cpu, begun, memory = stand.cpu(program), time.monotonic(), []
-            feeder = Feeder(stand, lines, options.rate)
+            feeder, memory = Feeder(stand, lines, options.rate), []
+            feeder.join(options.warm)
+            cpu, begun, before = stand.cpu(program), time.monotonic(), stand.metrics()
             while feeder.is_alive():
                 memory.append(stand.memory(program)["program"])
                 feeder.join(1)
             wall = time.monotonic() - begun
             used = {name: total - cpu[name] for name, total in stand.cpu(program).items()}
+            after = stand.metrics()
             feeder.finish()
             wait_until(lambda: stand.lag("pipec_source_lag_records") == 0, "all is read")
             time.sleep(2)
@@ -117,10 +130,13 @@ def latency(options, scratch):
             if sent[event_id(r.value)] >= first
         ]
         shares = [f"{name} {seconds / wall:.2f}" for name, seconds in used.items()]
+        commits = growth(before, after, "pipec_commit_duration_seconds_count")
+        commit_ms = growth(before, after, "pipec_commit_duration_seconds_sum") * 1000 / commits
         print(
             f"produced -> visible at {options.rate:,} events/s, commits every {COMMIT_MS} ms:"
-            f" {shown(late)} ({len(late):,} rows); program at most {max(memory)} MiB; of 2"
-            f" processors: {', '.join(shares)}",
+            f" {shown(late)} ({len(late):,} rows); {commits / wall:.1f} commits/s of"
+            f" {commit_ms:.0f} ms; program at most {max(memory)} MiB; of 2 processors:"
+            f" {', '.join(shares)}",
             flush=True,
         )
 

@@ -25,7 +25,7 @@ from client import Client
 from processes import Child, free_port
 
 SOURCE, PARTITIONS = "clickstream.raw", 6
-TICK_S = 0.005  # of a feeder
+TICK_S, LINGER_MS = 0.005, 10  # of a feeder
 HEADERS = {0x00: 5, 0xC3: 10}  # of a framed value, by its first byte: the schema's id, its hash
 
 
@@ -87,7 +87,9 @@ class Feeder(threading.Thread):
 
     def __init__(self, stand, lines, rate):
         super().__init__(daemon=True)
-        self.process = Client(stand.build, stand.cluster.bootstrap).producing(SOURCE)
+        # A request for each partition and tick would be most of what the broker has to do.
+        properties = {"linger.ms": LINGER_MS}
+        self.process = Client(stand.build, stand.cluster.bootstrap, properties).producing(SOURCE)
         self.lines, self.rate = lines, rate
         self.start()
 

@@ -387,3 +387,29 @@ def test_what_the_condition_costs(env):
     print(
         f"     plain {spent['plain']:.2f} s, conditional {spent['conditional']:.2f} s: {ratio:.2f}"
     )
+
+
+def test_what_merges_cost(env):
+    """Small blocks at a high rate are merged again and again. `tables apply` sets another
+    merge_selector_base where the server knows it: fewer merges for some more parts. Rows merged for
+    each that was inserted, and the engine's CPU time; printed, for merges come when they come."""
+    known = "SELECT count() FROM system.merge_tree_settings WHERE name = 'merge_selector_base'"
+    assert env.server.value(known) == "1"
+    merged = "SELECT value FROM system.events WHERE event = 'MergedRows'"
+    bodies = [rows(env, 300 * i, 300 * i + 299) for i in range(150)]
+    for base in (5, 10):
+        name = table(env)
+        env.server.query(f"ALTER TABLE {name} MODIFY SETTING merge_selector_base = {base}")
+        before, cpu = int(env.server.value(merged) or 0), env.server.child.cpu_seconds()
+        for i, body in enumerate(bodies):
+            env.server.send(plain(name), body, with_token(str(i)))
+        while env.server.value("SELECT count() FROM system.merges") != "0":
+            pass
+        again = (int(env.server.value(merged)) - before) / (300 * len(bodies))
+        cpu = (env.server.child.cpu_seconds() - cpu) / len(bodies) * 1000
+        parts = env.server.value(
+            f"SELECT count() FROM system.parts WHERE table = '{name}' AND active"
+        )
+        assert total(env, name) == (300 * len(bodies), 300 * len(bodies))
+        print(f"     base {base}: {again:.1f} times, {cpu:.1f} ms CPU an insert, {parts} parts")
+        env.server.query(f"DROP TABLE {name} SYNC")

@@ -45,6 +45,7 @@ DATA = re.compile(r"\sFORMAT\s+([A-Za-z0-9_]+)(?:\s+|$)", re.I)
 INSERT = re.compile(r"\s*INSERT\s+INTO\s", re.I)
 READS = re.compile(r"\s*\(?\s*(SELECT|WITH|SHOW|DESC|DESCRIBE|EXISTS|EXPLAIN)\b", re.I)
 INPUT = re.compile(r"\binput\s*\(\s*'((?:[^'\\]|\\.)*)'\s*\)", re.I | re.S)
+WHOLE_BYTES = 1 << 20  # a body that is read before the engine begins with it
 CODE = re.compile(r"Code: (\d+)\. (DB::Exception: .*)", re.S)
 STATUS = {401: (194,), 403: (192, 193, 497, 516), 408: (159,), 501: (48,), 503: (202, 209)}
 STATUS.update({404: (46, 47, 50, 56, 60, 63, 73, 81, 115), 400: (6, 26, 27, 33, 36, 38, 41)})
@@ -100,40 +101,53 @@ class Engine:
         connection = Connection(self.directory)
         try:
             connection.query(f"USE `{database}`")
-            if settings:
-                pairs = ", ".join(f"{name} = {literal(value)}" for name, value in settings)
-                connection.query(f"SET {pairs}")
+            settings = [*settings, ("storage_file_read_method", "read")]
+            connection.query("SET " + ", ".join(f"{k} = {literal(v)}" for k, v in settings))
             yield connection
         finally:
             connection.close()
 
     def insert(self, connection, statement, form, pieces):
         """Runs an INSERT … FORMAT. Inserts of this interface lose the errors of views, and take no
-        SELECT; so the engine reads a named pipe, which gets the body as it comes."""
-        path = os.path.join(self.spool, f"{next(self.serial)}.body")
-        os.mkfifo(path)
+        SELECT; so the engine reads a file or, if the body comes in pieces, a named pipe."""
         if form.lower() != "native":  # the end of a cut body would look like that of a whole one
             pieces = [b"".join(pieces)]
+        if isinstance(pieces, list):
+            self.insert_whole(connection, statement, form, b"".join(pieces))
+            return
+        path = os.path.join(self.spool, f"{next(self.serial)}.body")
+        os.mkfifo(path)
         done, failed = threading.Event(), []
         pump = threading.Thread(target=self.pump, args=(path, pieces, done, failed))
-
-        def as_file(found):
-            return f"file({literal(path)}, {literal(form)}, '{found.group(1)}')"
-
-        if INPUT.search(statement):
-            statement = INPUT.sub(as_file, statement)
-        else:
-            statement = f"{statement} FROM INFILE {literal(path)} FORMAT {form}"
         try:
             pump.start()
-            connection.query("SET storage_file_read_method = 'read'")
-            connection.query(statement)
+            connection.query(self.reading(statement, form, path))
         finally:
             done.set()
             pump.join()
             os.unlink(path)
             if failed:
                 raise failed[0]
+
+    def insert_whole(self, connection, statement, form, body):
+        """The body is here: a file in memory takes the place of the pipe and its thread."""
+        memory = os.memfd_create("body")
+        try:
+            with open(memory, "wb", closefd=False) as out:
+                out.write(body)
+            connection.query(self.reading(statement, form, f"/proc/self/fd/{memory}"))
+        finally:
+            os.close(memory)
+
+    def reading(self, statement, form, path):
+        """The statement, which reads its rows from there."""
+
+        def as_file(found):
+            return f"file({literal(path)}, {literal(form)}, '{found.group(1)}')"
+
+        if INPUT.search(statement):
+            return INPUT.sub(as_file, statement)
+        return f"{statement} FROM INFILE {literal(path)} FORMAT {form}"
 
     def pump(self, path, pieces, done, failed):
         """Writes the pieces into the pipe, as long as the engine reads; to be run as a thread."""
@@ -350,6 +364,9 @@ class Handler(BaseHTTPRequestHandler):
             for answer in kept:
                 self.answer(*answer, cut=kind == "cut_answer")
             return
+        size = int(self.headers.get("Content-Length") or WHOLE_BYTES + 1)
+        if kind is None and size <= WHOLE_BYTES:
+            self.body = list(self.body)
         self.execute(query, settings, self.body, self.answer)
 
     def ordered_exception(self, order):

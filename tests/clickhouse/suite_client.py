@@ -242,6 +242,28 @@ def test_answers_that_are_not_of_clickhouse(env):
     assert "whose code is no number (HTTP 500): a b" in answer.error, answer.error
 
 
+def test_url_that_is_too_long(env):
+    """An insert's statement is in the URL; who refuses it for its length says so by a status."""
+    table(env)
+    query = f"INSERT INTO {env.name} (a) /* {'x' * 9000} */ FORMAT Native"
+    for status in (414, 431, 400):
+        env.server.fault(kind="answer", match="^INSERT", status=status, body="")
+        answer = drive(env, query, body=numbers(env))
+        assert answer.outcome == "fatal" and "the request's URL has 9" in answer.error, answer.error
+        assert "http_max_uri_size" in answer.error, answer.error
+    env.server.fault(kind="answer", match="^INSERT", status=414, body="")
+    assert "URL" not in insert(env).error
+    assert drive(env, query, body=numbers(env)).outcome == "done"
+
+
+def test_proxies_of_the_surroundings(env):
+    """http_proxy and its like are for browsers: rows and passwords go to the server itself."""
+    table(env)
+    nowhere = {n: "http://127.0.0.1:1" for n in ("http_proxy", "HTTP_PROXY", "all_proxy")}
+    answer = drive(env, f"SELECT count() FROM {env.name}", environment={**nowhere, "no_proxy": ""})
+    assert answer.outcome == "done", answer.results
+
+
 def test_deadline_with_the_insert_going_on(env):
     """The answer is awaited in vain: no verdict, although the rows are in."""
     table(env)

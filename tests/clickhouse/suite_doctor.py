@@ -120,6 +120,30 @@ def test_server(env):
         assert not any("are remembered" in f[2] for f in found), found  # nobody has seen it
 
 
+def test_window_of_small_blocks(env):
+    """Blocks that are full before their time come more often: tokens are remembered for less."""
+    text = (service.HERE / "tables.pipe").read_text().replace("tests/", f"{service.ROOT}/tests/")
+    end = "table 'shop.bad' exactly once;"
+    assert end in text
+    with env.start_server() as server:
+        applied(env, server)
+        for pace, word, window in (
+            ("commit every 1s", "ok", "838"),
+            ("commit every 1s or 64KiB", "problem", "25"),
+            ("commit every 200ms or 1MiB", "problem", "52"),
+        ):
+            pipe, path = env.scratch / "tables.pipe", env.scratch / "tables"
+            pipe.write_text(text.replace(end, end.replace("exactly", f"{pace} exactly")))
+            command = [env.build / "pipec", "build", pipe, "-o", path, "--out", env.scratch / "g"]
+            home = {**os.environ, "PIPEC_HOME": str(service.ROOT)}
+            subprocess.run(command, check=True, env=home, capture_output=True)
+            environment = {**os.environ, **server.environment()}
+            done = subprocess.run([path, "doctor", "--json"], env=environment, capture_output=True)
+            told = [f for f in json.loads(done.stdout)["findings"] if "shop.bad: " in f["what"]]
+            assert [f["level"] for f in told] == [word], (pace, told)
+            assert f" {window} s" in told[0]["what"], (pace, told)
+
+
 def test_debian_server(env):
     with service.OldServer(env.scratch / "old") as server:
         problem(doctor(env, server)[1], "ClickHouse 18.16")

@@ -78,6 +78,12 @@ def test_make_all(env):
         assert server.rows("SELECT name FROM system.databases WHERE name = 'shop'") == []
         lines = applied(env, server)
         assert lines[0] == "shop: the database is missing; made"
+        wide = (
+            "SELECT count() FROM system.tables WHERE database = 'shop' AND engine LIKE '%MergeTree'"
+        )
+        assert server.value(wide) == server.value(
+            f"{wide} AND engine_full LIKE '%, merge_selector_base = 10%'"
+        )
         assert tables(env, server, "plan")[:2] == (0, ["all tables are as planned"])
         assert applied(env, server) == ["all tables are as planned"]
 

@@ -285,6 +285,14 @@ class Admin:
         )
         self._check(f"configuration of {name}", answer["results"][0])
 
+        def told():
+            found = self.topic_configs(name)
+            for key, value in configs.items():
+                if value is not None and found[key] != str(value):
+                    raise KafkaError(f"{key} of {name} is {found[key]} still", 7)
+
+        self._retry(told)  # brokers learn of it by and by
+
     def _leaders(self, name):
         found = self._check(name, self.metadata([name])["topics"][0])
         return {p["partition"]: self._check(name, p)["leader"] for p in found["partitions"]}

@@ -1,11 +1,13 @@
 """State follows its partitions through a checkpoint store: a new owner, or a process without its
 state directory, replays only what no checkpoint holds. Each test ends exact."""
 
+import contextlib
 import json
 import random
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 from pipeline import EXCHANGE, SOURCE, Pipeline, build_programs, new_seed, wait_until
@@ -265,6 +267,59 @@ def test_no_place(env):
         store.wait_covered()
         said = log_of(run, "one")
         assert said.count("a checkpoint failed") == 1 and "checkpoint written" in said, said
+        stop(run, child)
+        run.check()
+
+
+@contextlib.contextmanager
+def small_disk(path):
+    """A file system of 64 MiB there. OSError: this user may not mount one."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise OSError(done.stderr.strip())
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(path):
+    """Writes until there is no room left."""
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+def test_full_disk(env):
+    """There is no room for checkpoints: said once, and the pipeline goes on; when there is room
+    again they are whole, and a state that is lost comes back from them."""
+    with Pipeline(env, new_seed()) as run, contextlib.ExitStack() as stack:
+        store = Checkpoints(run)
+        try:
+            stack.enter_context(small_disk(store.root))
+        except OSError as reason:
+            print(f"     skipped: no file system can be mounted: {reason}")
+            return
+        filler = store.root / "filler"
+        fill(filler)
+        child = store.start()
+        run.feed(run.input[:1500])
+        run.wait_end()
+        wait_until(lambda: "a checkpoint failed" in log_of(run, "one"), "it is said")
+        assert "No space left" in log_of(run, "one") and not store.objects("manifests")
+        run.feed(run.input[1500:2500])
+        run.wait_end()
+        filler.unlink()
+        store.wait_covered()
+        said = log_of(run, "one")
+        assert said.count("a checkpoint failed") == 1, said
+        child.kill()
+        shutil.rmtree(run.state())
+        child = store.start("one", log="again")
+        run.feed(run.input[2500:])
+        run.wait_end()
+        assert restored(log_of(run, "again"))
         stop(run, child)
         run.check()
 

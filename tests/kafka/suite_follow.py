@@ -2,10 +2,12 @@
 between them. Each test ends with exact tables. CHAOS_SEED=N makes a run again."""
 
 import random
+import re
 import signal
 import time
+from collections import Counter
 
-from followed import CLEAN, Followed, build_program, find_engine
+from followed import CLEAN, ROWS, Followed, build_program, find_engine
 from pipeline import new_seed, wait_until
 
 CLUSTER = {"nodes": 1}
@@ -209,6 +211,47 @@ def test_table_with_rows_of_others(env):
             lambda: run.server.value("SELECT count() FROM follow.clean WHERE id = 'x'") == "0",
             "that row is gone",
         )
+        run.finish()
+        run.check()
+
+
+def test_table_that_lost_its_rows(env):
+    """Emptied by somebody: it stands still; --accept-gap goes on without them, and says so."""
+    with Followed(env, new_seed(), count=3000) as run:
+
+        def in_topic():
+            return Counter((p, offset) for p, offset, _ in run.topic(ROWS.format("refused")))
+
+        run.feed(run.input[:1500])
+        run.finish()
+        lost = in_topic()
+        assert lost and run.rows("refused") == lost.total()
+        run.server.query("TRUNCATE TABLE follow.refused SYNC")
+        run.feed(run.input[1500:])
+        said = run.finish(code=1)
+        assert "table follow.refused lacks the row of topic pipec.follow.refused_table" in said
+        assert run.rows("refused") == 0
+        said = run.finish("--accept-gap")
+        assert "the table lacks rows that it had taken (--accept-gap)" in said, said[-3000:]
+        found = run.server.rows("SELECT _pipe_partition, _pipe_offset FROM follow.refused")
+        assert Counter((int(row[0]), int(row[1])) for row in found) == in_topic() - lost
+
+
+def test_key_that_is_other(env):
+    """Rows of one key must replace each other: with another ORDER BY they would not. Refused before
+    the first row, and the other tables go on."""
+    with Followed(env, new_seed(), count=1500) as run:
+        made = run.server.value("SHOW CREATE TABLE follow.totals FORMAT TSVRaw")
+        run.server.query("RENAME TABLE follow.totals TO follow.kept")
+        other = re.sub(r"ORDER BY .*", "ORDER BY events", made)
+        assert other != made
+        run.server.query(other)
+        run.feed(run.input)
+        said = run.finish(code=1)
+        assert "table follow.totals: ORDER BY is (events), but rows of one (" in said, said[-3000:]
+        assert run.rows("totals") == 0 and run.rows() > 500
+        run.server.query("DROP TABLE follow.totals SYNC")
+        run.server.query("RENAME TABLE follow.kept TO follow.totals")
         run.finish()
         run.check()
 

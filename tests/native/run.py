@@ -5,6 +5,7 @@ run.py [--build DIR]. What the real engine makes of such files: tests/clickhouse
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ def equal(found, expected, what):
 
 
 def refused(program, *arguments):
-    done = subprocess.run([program.path, *arguments], text=True, capture_output=True)
+    done = subprocess.run([program.path, *arguments], text=True, capture_output=True, timeout=300)
     assert done.returncode == 1, done
     return done.stdout, done.stderr
 
@@ -173,6 +174,24 @@ def test_files_gone(program, scratch):
     assert "are gone: the rows from offset 0 on" in text, text
     program("run", "--embedded", original, "--until-end")
     assert reconcile(program, original)[0] == 0
+
+
+def test_no_regular_file(program, scratch):
+    """A named pipe in the place of a file is told; nobody waits for its writer."""
+    run = scratch / "run"
+    program.fill(run, every.every_row(50))
+    path = sorted(run.glob("tables/every_type/00000-*"))[0]
+    path.rename(scratch / "kept")
+    os.mkfifo(path)
+    for arguments in (
+        ("inspect", run, "table", "every_type"),
+        ("reconcile", run),
+    ):
+        out, errors = refused(program, *arguments)
+        assert f"{path.name} can't be opened: it is not a regular file" in out + errors, out
+    path.unlink()
+    (scratch / "kept").rename(path)
+    assert reconcile(program, run)[0] == 0
 
 
 def main():

@@ -8,7 +8,6 @@ import argparse
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -20,10 +19,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from harness import HERE, ROOT, Build, Failure, call, expect_different, killed
+from harness import reconcile, traffic_run, wait_for
 from table_rows import table_rows
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
 FOLLOWED = {
     "clean_olap": "clean_topic",
     "windows_olap": "windows_topic",
@@ -46,160 +45,6 @@ FILES = {
     "early_file": "out/early.jsonl",
     "refused_file": "out/refused.jsonl",
 }
-
-
-class Failure(Exception):
-    pass
-
-
-class Build:
-    """The programs under test, and the directories that tests copy."""
-
-    def __init__(self, directory, scratch):
-        self.directory = directory
-        self.scratch = scratch
-        self.clickstream = directory / "clickstream"
-        self.tamper = scratch / "tamper"
-        self.slow = "asan" in directory.name
-        call(["gcc", "-O1", "-o", self.tamper, HERE / "tamper.c", "-lrocksdb"], ROOT)
-
-    def program(self, name):
-        program = self.scratch / name
-        pipe = HERE / f"{name}.pipe"
-        if not pipe.exists():
-            pipe = ROOT / f"tests/golden/c/{name}.pipe"
-        if not program.exists():
-            call(
-                [
-                    self.directory / "pipec",
-                    "build",
-                    pipe,
-                    "--out",
-                    self.scratch / "generated",
-                    "-o",
-                    program,
-                ],
-                ROOT,
-                env={**os.environ, "PIPEC_HOME": str(ROOT)},
-            )
-        return program
-
-    def base(self, name, make):
-        """A directory that `make` fills once; a copy of it, for a test to damage."""
-        original = self.scratch / f"base-{name}"
-        if not original.exists():
-            original.mkdir()
-            make(original)
-        copy = self.scratch / "copy"
-        if copy.exists():
-            shutil.rmtree(copy)
-        shutil.copytree(original, copy)
-        return copy
-
-    def clicks(self):
-        return self.base("clicks", lambda cwd: call(click_run(self.clickstream), cwd))
-
-    def meters(self):
-        program = self.program("corrections")
-        return self.base("meters", lambda cwd: killed(meter_run(program), cwd, 5, kills=6))
-
-    def damage(self, cwd, *words):
-        call([self.tamper, "run", *words], cwd)
-
-
-def call(command, cwd, expect=0, **options):
-    result = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        text=True,
-        errors="replace",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=600,
-        **options,
-    )
-    if expect is not None and result.returncode != expect:
-        raise Failure(
-            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
-            f"{result.stdout[-4000:]}"
-        )
-    return result.stdout
-
-
-def killed(command, cwd, seed, kills):
-    """Runs the command, killing it at seeded moments; returns how often that was."""
-    moments = random.Random(seed)
-    for done in range(kills):
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            cwd=cwd,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            process.wait(timeout=moments.uniform(0.05, 0.35))
-            return done
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    call(command, cwd)
-    return kills
-
-
-def traffic_run(program, count, rate, seed, *more):
-    options = ["--traffic", "--count", count, "--rate", f"{rate}/s", "--seed", seed]
-    return [program, "run", "--embedded", "run", *options, "--progress", "never", *more]
-
-
-def click_run(program, seed=7):
-    return traffic_run(program, 20000, 200, seed)
-
-
-def meter_run(program):
-    return traffic_run(program, 60000, 100, 4, "--commit-interval", "5ms")
-
-
-def reconcile(program, cwd, exact, *more):
-    """The JSON verdict, which must be `exact`."""
-    command = [program, "reconcile", "run", "--progress", "never", "--json", *more]
-    result = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, timeout=600
-    )
-    try:
-        verdict = json.loads(result.stdout)
-    except ValueError as error:
-        raise Failure(f"{error}: {result.stdout[-2000:]} {result.stderr[-2000:]}") from error
-    if verdict["exact"] is not exact or result.returncode != (0 if exact else 1):
-        different = [layer for layer in verdict["layers"] if not layer["equal"]]
-        checks = [check for check in verdict["checks"] if not check["holds"]]
-        raise Failure(
-            f"exact {verdict['exact']}, exit {result.returncode}: {verdict['error']} "
-            f"{different} {checks}"[:6000]
-        )
-    return verdict
-
-
-def expect_different(verdict, names, kind=None, count=None):
-    """Just these layers differ; their rows are shown, and in which way they differ."""
-    found = [layer["name"] for layer in verdict["layers"] if not layer["equal"]]
-    if sorted(found) != sorted(names):
-        different = [layer for layer in verdict["layers"] if not layer["equal"]]
-        raise Failure(f"{names} should differ, but {found} do: {different}"[:6000])
-    for layer in verdict["layers"]:
-        if layer["equal"] or kind is None:
-            continue
-        if layer[kind] == 0 or (count is not None and layer[kind] != count):
-            raise Failure(f"{kind} rows of {layer['name']}: {layer[kind]}, not {count}")
-        if not any(row["kind"] == kind for row in layer["differences"]):
-            raise Failure(f"no {kind} row of {layer['name']} is shown: {layer}")
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failure("the run made nothing for two minutes")
-        time.sleep(0.01)
 
 
 # ---- What is exact ----
@@ -304,7 +149,7 @@ def files_are_exact(build):
         raise Failure(text)
 
 
-def make_orders(program, cwd):
+def make_orders(program, cwd, *more):
     for part in (1, 2):
         rows = ["at,country,note,amount"]
         for i in range(3000):
@@ -313,7 +158,7 @@ def make_orders(program, cwd):
             rows[-1] += f"{i % 50 - 1}.5{part}"
         rows[10] = "not a time,DE,x,1.00"
         (cwd / f"orders-{part}.csv").write_text("\n".join(rows) + "\n")
-    call([program, "run", "--embedded", "run", "--path", "totals=elsewhere.jsonl"], cwd)
+    call([program, "run", "--embedded", "run", "--path", "totals=elsewhere.jsonl", *more], cwd)
 
 
 def nothing_is_changed(build):
@@ -738,6 +583,40 @@ def bad_usage_is_told(build):
     call([build.program("corrections"), "reconcile", "run"], cwd, expect=3)
 
 
+def record_limit_is_remembered(build):
+    """Records too long for the run are so for reconcile, which need not be told."""
+    program, cwd = build.program("orders"), build.scratch / "limited"
+    cwd.mkdir()
+    make_orders(program, cwd, "--max-record", "40")
+    verdict = reconcile(program, cwd, True)
+    bad = next(layer for layer in verdict["layers"] if layer["name"] == "bad")
+    if bad["rows"] < 400:
+        raise Failure(f"no record was too long: {bad}")
+    reconcile(program, cwd, False, "--max-record", "1MiB")
+    call([program, "run", "--embedded", "run", "--path", "totals=elsewhere.jsonl"], cwd)
+    said = call([program, "reconcile", "run"], cwd, expect=2)
+    if "had --max-record 40 1048576 one after the other" not in said:
+        raise Failure(said)
+    reconcile(program, cwd, True, "--max-record", "40")
+
+
+def pipes_are_refused(build):
+    """A named pipe where a file should be: told, and not waited for."""
+    cwd = build.clicks()
+    os.mkfifo(cwd / "pipe")
+    for words in (
+        ["--ledger", "pipe"],
+        ["--path", "clean_lake=pipe"],
+        ["--schema-ids", "pipe"],
+    ):
+        said = call([build.clickstream, "reconcile", "run", *words], cwd, expect=None)
+        if "not a regular file" not in said:
+            raise Failure(f"{words}: {said[-2000:]}")
+    said = call([build.clickstream, "inject", "--embedded", "run", "pipe"], cwd, expect=None)
+    if "not a regular file" not in said:
+        raise Failure(said)
+
+
 TESTS = [
     layers_are_complete,
     text_ends_in_the_verdict,
@@ -765,6 +644,8 @@ TESTS = [
     injected_rows_are_told_apart,
     injected_rows_alone_are_the_truth,
     a_running_directory_is_refused,
+    record_limit_is_remembered,
+    pipes_are_refused,
     bad_usage_is_told,
 ]
 

@@ -28,10 +28,8 @@
     SETTER(universal_compaction_options_##name, rocksdb_universal_compaction_options_t, int)
 #define OPTION(name, value) SETTER(options_set_##name, rocksdb_options_t, value)
 
-OBJECT(flushoptions)
 OBJECT(readoptions)
 OBJECT(universal_compaction_options)
-SETTER(flushoptions_set_wait, rocksdb_flushoptions_t, unsigned char)
 SETTER(readoptions_set_fill_cache, rocksdb_readoptions_t, unsigned char)
 UNIVERSAL_SETTER(set_size_ratio)
 UNIVERSAL_SETTER(set_min_merge_width)

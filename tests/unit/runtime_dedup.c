@@ -96,7 +96,8 @@ static void run(uint64_t seed, bool behind, bool restarts, bool spills)
         int64_t judge = behind ? record.watermark : bench.task.watermark;
         judge = pipe_time_sub(judge, def.delay);
         int expected = (int)model_judge(&model, index, time, judge, ttl);
-        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), expected);
+        bool is_ahead = bench_ask(&bench, dice_roll(&dice, 2) == 0);
+        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, is_ahead), expected);
         greatest[p] = time > greatest[p] ? time : greatest[p];
         int64_t least = behind && greatest[1] < greatest[0] ? greatest[1] : greatest[0];
         bench_watermark(&bench, pipe_time_sub(least, bound), dice_roll(&dice, 3) > 0);
@@ -149,7 +150,7 @@ static void test_filters(void **state)
     bench_attach(&bench);
     for (uint64_t i = 0; i < 40000; i++) {
         bench_key(&bench, &i, sizeof i);
-        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), PIPE_UNIQUE);
+        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, false), PIPE_UNIQUE);
         if (i % 8000 == 7999 && i < 24000)
             bench_spill(&bench, UINT64_MAX, false);
     }
@@ -162,14 +163,14 @@ static void test_filters(void **state)
     assert_true(bench.ops->memory_bytes(bench.state) < before);
     for (uint64_t i = 40000; i < 41000; i++) {
         bench_key(&bench, &i, sizeof i);
-        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), PIPE_UNIQUE);
+        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, false), PIPE_UNIQUE);
     }
     bench.ops->spilled(bench.state, &spilled);
     assert_true(spilled.reads >= 1000);
     bench_restart(&bench);
     for (uint64_t i = 0; i < 41000; i += 7) {
         bench_key(&bench, &i, sizeof i);
-        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), PIPE_DUPLICATE);
+        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, false), PIPE_DUPLICATE);
     }
     bench_close(&bench);
 }
@@ -186,7 +187,7 @@ static void test_identity(void **state)
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < KEYS; i++) {
             bench_key(&bench, key, make_key(key, i));
-            assert_int_equal((int)pipe_dedup(&bench.task, 0, &record),
+            assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, false),
                              round == 0 ? PIPE_UNIQUE : PIPE_DUPLICATE);
         }
     }
@@ -205,7 +206,7 @@ static void test_bounded(void **state)
     for (uint64_t i = 0; i < 1000000; i++) {
         struct pipe_record record = {.has_position = true, .event_time = (int64_t)i * 1000};
         bench_key(&bench, &i, sizeof i);
-        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record), PIPE_UNIQUE);
+        assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, false), PIPE_UNIQUE);
         bench_watermark(&bench, record.event_time - PIPE_SECONDS(1), true);
         if (i % 1000 == 0) {
             bench_save(&bench);
@@ -232,7 +233,7 @@ static void test_bytes_an_id(void **state)
     for (uint64_t i = 0; i < 400000; i++) {
         struct pipe_record record = {.has_position = true, .event_time = (int64_t)i};
         bench_key(&bench, &i, sizeof i);
-        pipe_dedup(&bench.task, 0, &record);
+        pipe_dedup(&bench.task, 0, &record, false);
         if (i % 1000 == 999) {
             struct store none = {0};
             struct pipe_state_writer writer = {&none, store_put, store_remove, store_remove_range};
@@ -255,7 +256,7 @@ static void test_malformed_entries(void **state)
     for (unsigned i = 0; i < 20; i++) {
         struct pipe_record record = {.has_position = true, .event_time = i};
         bench_key(&bench, &i, sizeof i);
-        pipe_dedup(&bench.task, 0, &record);
+        pipe_dedup(&bench.task, 0, &record, false);
     }
     bench_save(&bench);
     const struct store_entry *entry = &bench.store.entries[0];

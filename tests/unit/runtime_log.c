@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <rocksdb/c.h>
 
-#include "../../runtime/log.h"
+#include "../../runtime/log_embedded.h"
 #include "../../runtime/log_options.h"
 #include "scratch_dir.h"
 
@@ -335,6 +335,129 @@ static void test_shared(void **state)
     log->ops->close(log);
 }
 
+/* ---- What was committed a moment ago ---- */
+
+/* The first chunk of the partition in the database becomes something else. */
+static void spoil(struct pipe_log *log, uint32_t topic, int32_t partition)
+{
+    uint8_t key[LOG_CHUNK_KEY_BYTES];
+    char *error = NULL;
+    struct embedded *embedded = embedded_of(log);
+    log_chunk_key(key, log->topics[topic].id, partition, 0);
+    rocksdb_put(embedded->db, embedded->logged, (const char *)key, sizeof key, "spoiled", 7,
+                &error);
+    assert_null(error);
+}
+
+/* A commit that is flushed, not logged. */
+static void commit_big(struct pipe_log *log, uint32_t pad)
+{
+    char *value = pipe_calloc(1, FLUSH_BYTES);
+    assert_true(
+        log->ops->append(log, pad, 0, 0, pipe_str_of(NULL, 0), pipe_str_of(value, FLUSH_BYTES)));
+    free(value);
+    assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
+}
+
+/* The state of a new reader of the attached handle, and the value that it reads first. */
+static enum pipe_log_state read_first(struct pipe_log *log, uint32_t topic, char *value)
+{
+    struct pipe_record constant = {0}, *records;
+    uint32_t count;
+    struct pipe_log_reader *reader = log->ops->reader(log, topic, 0, 0, &constant);
+    enum pipe_log_state state = log->ops->read(reader, 1, INT64_MAX, &records, &count);
+    value[0] = '\0';
+    if (state == PIPE_LOG_RECORDS) {
+        memcpy(value, records[0].payload.data, records[0].payload.size);
+        value[records[0].payload.size] = '\0';
+    }
+    log->ops->reader_close(reader);
+    return state;
+}
+
+/* An attached handle reads commits of a moment ago from memory, older ones from the database, and
+ * what was aborted not at all. What a reader holds stays as it is, however many commits follow. */
+static void test_recent(void **state)
+{
+    (void)state;
+    struct pipe_log *log = open_log();
+    uint32_t topic = topic_of(log, "t", 1), other = topic_of(log, "other", 1), count;
+    uint32_t pad = topic_of(log, "pad", 1);
+    struct pipe_log *attached = pipe_log_embedded_attach(log);
+    char value[100];
+    append(log, topic, 0, 1000, "k", "aborted");
+    log->ops->abort(log);
+    fill(log, topic, 0, 0, 100);
+    assert_int_equal(read_first(attached, topic, value), PIPE_LOG_END);
+    commit_big(log, pad);
+    spoil(log, topic, 0);
+    assert_int_equal(read_first(attached, topic, value), PIPE_LOG_RECORDS);
+    assert_string_equal(value, "v0");
+    struct pipe_record constant = {.source = 7}, *records;
+    struct pipe_log_reader *holding = attached->ops->reader(attached, topic, 0, 0, &constant);
+    assert_int_equal(attached->ops->read(holding, 10, INT64_MAX, &records, &count),
+                     PIPE_LOG_RECORDS);
+    for (int64_t i = 0; i < 30; i++) {
+        fill(log, other, 0, i * 10, i * 10 + 10);
+        if (i % 3 == 0)
+            commit_big(log, pad);
+        else
+            assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
+    }
+    assert_int_equal(count, 10);
+    for (uint32_t i = 0; i < 100; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "v%u", i);
+        if (i % 10 == 0 && i > 0)
+            assert_int_equal(attached->ops->read(holding, 10, INT64_MAX, &records, &count),
+                             PIPE_LOG_RECORDS);
+        assert_true(
+            pipe_str_equal(records[i % 10].payload, pipe_str_of(expected, strlen(expected))));
+    }
+    attached->ops->reader_close(holding);
+    assert_int_equal(read_all(attached, other, 0, 0, 7), 300);
+    assert_int_equal(read_first(attached, topic, value), PIPE_LOG_FAILED);
+    assert_non_null(strstr(attached->error, "topic t, partition 0, offset 0: not a chunk"));
+    attached->ops->close(attached);
+    log->ops->close(log);
+}
+
+/* Rows that are stored once, in commits of all sizes, read by an attached handle at once, and by
+ * one that is behind. */
+static void test_recent_shared(void **state)
+{
+    (void)state;
+    struct pipe_log *log = open_log();
+    uint32_t spread = topic_of(log, "spread", SPREAD), all = topic_of(log, "all", 1);
+    uint32_t pad = topic_of(log, "pad", 1);
+    struct pipe_log *attached = pipe_log_embedded_attach(log);
+    struct pipe_record constant = {0}, *records;
+    struct pipe_log_reader *reader = attached->ops->reader(attached, all, 0, 0, &constant);
+    uint32_t count;
+    int64_t read = 0;
+    for (int64_t row = 0; row < ROWS; row++) {
+        append_row(log, spread, (int32_t)(row % SPREAD), row);
+        append_row(log, all, 0, row);
+        if (row % 1000 != 10 && row != 9500 && row != ROWS - 1)
+            continue;
+        if (row % 2000 == 10)
+            commit_big(log, pad);
+        assert_int_equal(log->ops->commit(log), PIPE_LOG_COMMITTED);
+        while (attached->ops->read(reader, 100, INT64_MAX, &records, &count) == PIPE_LOG_RECORDS) {
+            for (uint32_t i = 0; i < count; i++, read++) {
+                assert_int_equal(records[i].offset, read);
+                assert_true(pipe_str_equal(records[i].payload, row_text(read)));
+            }
+        }
+        assert_int_equal(read, row + 1);
+    }
+    attached->ops->reader_close(reader);
+    read_rows(attached, all, 0, 1000);
+    read_rows(attached, all, 5500, 7);
+    attached->ops->close(attached);
+    log->ops->close(log);
+}
+
 /* A reference beyond its chunk, and one to a chunk that is not there. */
 static void test_malformed_references(void **state)
 {
@@ -503,6 +626,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_partition_counts, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_killed, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_shared, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_recent, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_recent_shared, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_malformed_references, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_malformed_chunks, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_torn_tail, make_dir, remove_dir),

@@ -166,6 +166,41 @@ static void test_round_trip(void **state)
     pipe_buf_free(&expected);
 }
 
+/* What a writer has done before changes no byte, nor does giving its memory back. */
+static void test_used_again(void **state)
+{
+    (void)state;
+    struct pipe_native_writer *writer = pipe_native_writer_new(&small_table, &small_type);
+    struct pipe_buf first = {0}, later = {0};
+    for (int round = 0; round < 6; round++) {
+        struct pipe_buf *to = round == 0 ? &first : &later;
+        to->size = 0;
+        for (int i = 0; i < 5000; i++) {
+            char json[100];
+            snprintf(json, sizeof json, "{\"text\":\"%d\",\"number\":%s,\"color\":\"RED\"}", i * 37,
+                     i % 3 == 0 ? "null" : "12345678901");
+            add(writer, json, 0, i);
+        }
+        assert_in_range(pipe_native_block_bytes(writer), pipe_native_bytes(writer),
+                        pipe_native_bytes(writer) + 1000);
+        size_t most = pipe_native_block_bytes(writer);
+        if (round == 3)
+            pipe_native_shrink(writer); /* with rows: they are forgotten */
+        pipe_native_finish(writer, to);
+        assert_int_equal(pipe_native_bytes(writer), 0);
+        if (round == 3)
+            continue;
+        assert_in_range(to->size, most - 1000, most);
+        assert_int_equal(to->size, first.size);
+        assert_memory_equal(to->data, first.data, first.size);
+        if (round % 2 == 1)
+            pipe_native_shrink(writer);
+    }
+    pipe_native_writer_free(writer);
+    pipe_buf_free(&first);
+    pipe_buf_free(&later);
+}
+
 /* A refused row leaves nothing behind. */
 static void test_refused_row(void **state)
 {
@@ -387,10 +422,10 @@ static void test_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),         cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused_row),    cmocka_unit_test(test_nulls),
-        cmocka_unit_test(test_narrower_table), cmocka_unit_test(test_refused_block),
-        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_used_again),    cmocka_unit_test(test_refused_row),
+        cmocka_unit_test(test_nulls),         cmocka_unit_test(test_narrower_table),
+        cmocka_unit_test(test_refused_block), cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,43 @@ static void test_ranges(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* Blocks that are written past the page cache and those that are not make the same files: of whole
+ * pages, and with a rest. */
+static void test_big_blocks(void **state)
+{
+    (void)state;
+    struct pipe_table_target *target = pipe_target_native(&plan, dir);
+    struct pipe_buf block = make_block(0, 99999, 1, 7);
+    const size_t sizes[] = {block.size, block.size - block.size % 4096};
+    char *pages = aligned_alloc(4096, (block.size / 4096 + 1) * 4096), path[300];
+    assert_true(block.size > 1000000 && block.size % 4096 != 0);
+    memcpy(pages, block.data, block.size);
+    for (int i = 0; i < 4; i++) {
+        size_t size = sizes[i % 2];
+        const struct pipe_table_batch batch = {
+            .partition = 3,
+            .first = i,
+            .last = i,
+            .block = pipe_str_of(i < 2 ? pages : (const char *)block.data, size)};
+        const char *text = "";
+        struct pipe_table_request *request = target->ops->begin(target, &batch);
+        assert_int_equal(target->ops->look(request, &text), PIPE_TABLE_DONE);
+        target->ops->end(request);
+        snprintf(path, sizeof path, "%s/tables/numbers/00003-%019d-%019d.native", dir, i, i);
+        char *found = malloc(block.size);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_int_equal(fread(found, 1, block.size, file), size);
+        assert_int_equal(fgetc(file), EOF);
+        assert_memory_equal(found, block.data, size);
+        fclose(file);
+        free(found);
+    }
+    free(pages);
+    pipe_buf_free(&block);
+    target->ops->close(target);
+}
+
 /* A journal that went down with its disk is cut otherwise the next time. */
 static void test_other_ranges(void **state)
 {
@@ -256,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ranges, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_big_blocks, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_other_ranges, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_other_rows, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_names, make_dir, remove_dir),

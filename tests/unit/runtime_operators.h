@@ -250,6 +250,21 @@ static inline void bench_key(struct bench *bench, const void *key, size_t key_by
     pipe_buf_add(&bench->task.key, key, key_bytes);
 }
 
+/* Gives the key in task->key to the state some records before its turn, or not: then it is in
+ * task->key still. Returns what the operator is to be told. */
+static inline bool bench_ask(struct bench *bench, bool ahead)
+{
+    if (!ahead)
+        return false;
+    bench->task.ahead_index = (bench->task.ahead_index + 1) % PIPE_AHEAD;
+    struct pipe_buf *key = pipe_key_ahead(&bench->task, 0);
+    key->size = 0;
+    pipe_buf_add(key, bench->task.key.data, bench->task.key.size);
+    bench->ops->ask(bench->state, bench->task.ahead_index);
+    bench->task.key.size = 0;
+    return true;
+}
+
 /* W moves on; the engine calls advance only when something is due, or here: sometimes not at once.
  */
 static inline void bench_watermark(struct bench *bench, int64_t watermark, bool advance)

@@ -162,7 +162,8 @@ static bool push_event(struct bench *bench, const struct event *event)
                                  .watermark = event->judge};
     uint8_t key[2] = {(uint8_t)event->key, 9};
     bench_key(bench, key, sizeof key);
-    struct pipe_window_hit hit = pipe_session(&bench->task, 0, &record);
+    bool is_ahead = bench_ask(bench, event->offset % 2 == 0);
+    struct pipe_window_hit hit = pipe_session(&bench->task, 0, &record, is_ahead);
     assert_int_equal(hit.late, hit.acc == NULL);
     if (hit.acc != NULL)
         sample_update(hit.acc, &record, event->value);

@@ -56,13 +56,14 @@ static bool line_record(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *source = &task->counters[STREAM_LINES];
     struct pipe_counters *clean = &task->counters[STREAM_CLEAN];
-    struct line_row row;
     struct pipe_str key;
     if (!task->replaying && die_at > 0 && --die_at == 0)
         raise(SIGKILL);
     source->read++;
-    const char *reason = pipe_decode(task, record, &row);
-    if (reason == NULL && !parse(row.line, &record->event_time, &key))
+    void *decoded;
+    const char *reason = pipe_decode(task, record, &decoded);
+    const struct line_row *row = decoded;
+    if (reason == NULL && !parse(row->line, &record->event_time, &key))
         reason = "undecodable";
     if (reason == NULL)
         reason = pipe_judge_time(task, record, record->event_time);
@@ -79,14 +80,14 @@ static bool line_record(struct pipe_task *task, struct pipe_record *record)
     clean->passed++;
     task->key.size = 0;
     pipe_key_add_str(&task->key, key);
-    switch (pipe_dedup(task, 0, record)) {
+    switch (pipe_dedup(task, 0, record, false)) {
     case PIPE_UNIQUE:
         clean->out++;
-        pipe_emit(task, SINK_CLEAN, record, key, row.line);
-        pipe_emit(task, SINK_FILE, record, key, row.line);
+        pipe_emit(task, SINK_CLEAN, record, key, row->line);
+        pipe_emit(task, SINK_FILE, record, key, row->line);
         task->counters[STREAM_AGAIN].in++;
         task->counters[STREAM_AGAIN].passed++;
-        pipe_exchange_row(task, 0, record, &line_type, &row);
+        pipe_exchange_row(task, 0, record, &line_type, row);
         break;
     case PIPE_DUPLICATE:
         break;
@@ -109,7 +110,7 @@ static bool again_record(struct pipe_task *task, struct pipe_record *record)
     assert_true(record->has_position && record->topic.size > 0);
     task->key.size = 0;
     pipe_key_add_str(&task->key, key);
-    switch (pipe_dedup(task, 1, record)) {
+    switch (pipe_dedup(task, 1, record, false)) {
     case PIPE_UNIQUE:
         task->counters[STREAM_AGAIN].out++;
         pipe_emit(task, SINK_AGAIN, record, key, row.line);

@@ -193,7 +193,8 @@ static int64_t push_event(struct bench *bench, const struct event *event)
                                  .watermark = event->judge};
     uint8_t key[3] = {(uint8_t)event->key, 7, 7};
     bench_key(bench, key, sizeof key);
-    struct pipe_window_hit hit = pipe_window(&bench->task, 0, &record);
+    bool is_ahead = bench_ask(bench, event->offset % 2 == 0);
+    struct pipe_window_hit hit = pipe_window(&bench->task, 0, &record, is_ahead);
     if (hit.acc != NULL)
         sample_update(hit.acc, &record, event->value);
     if (hit.late > 0) {
@@ -577,7 +578,7 @@ static void test_order(void **state)
     bench.task.watermark = 1000; /* advance of this state is yet to come */
     struct pipe_record record = {.event_time = 99, .watermark = 1000};
     bench_key(&bench, "\2\7\7", 3);
-    struct pipe_window_hit hit = pipe_window(&bench.task, 0, &record);
+    struct pipe_window_hit hit = pipe_window(&bench.task, 0, &record, false);
     assert_non_null(hit.acc);
     sample_update(hit.acc, &record, 1);
     bench_watermark(&bench, 1000, true);

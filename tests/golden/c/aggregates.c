@@ -502,7 +502,7 @@ static void keep_hourly(struct pipe_task *task, const struct pipe_record *record
     }
     count->selected++;
     key_hourly(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_hourly, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_hourly, record, false);
     if (hit.acc != NULL)
         update_hourly(task, hit.acc, record, row, &args);
 }
@@ -722,13 +722,14 @@ static bool refuse_trips(struct pipe_task *task, const struct pipe_record *recor
 static bool record_trips(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_trips];
-    struct trips decoded;
-    const struct trips *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_trips(task, record, reason, task->detail);
+
+    const struct trips *row = decoded;
 
     record->event_time = row->at;
     reason = pipe_judge_time(task, record, record->event_time);

@@ -128,7 +128,7 @@ static void keep_once(struct pipe_task *task, const struct pipe_record *record,
                       const struct events *row)
 {
     key_once(&task->key, row);
-    switch (pipe_dedup(task, STATE_once, record)) {
+    switch (pipe_dedup(task, STATE_once, record, false)) {
     case PIPE_UNIQUE:
         out_once(task, record, row);
         break;
@@ -245,13 +245,14 @@ static bool refuse_events(struct pipe_task *task, const struct pipe_record *reco
 static bool record_events(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_events];
-    struct events decoded;
-    const struct events *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
+
+    const struct events *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

@@ -553,13 +553,14 @@ static bool refuse_items(struct pipe_task *task, const struct pipe_record *recor
 static bool record_items(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_items];
-    struct items decoded;
-    const struct items *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_items(task, record, reason, task->detail);
+
+    const struct items *row = decoded;
 
     record->event_time = PIPE_TIME_MIN;
 

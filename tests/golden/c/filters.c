@@ -366,13 +366,14 @@ static bool refuse_readings(struct pipe_task *task, const struct pipe_record *re
 static bool record_readings(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_readings];
-    struct readings decoded;
-    const struct readings *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_readings(task, record, reason, task->detail);
+
+    const struct readings *row = decoded;
 
     record->event_time = PIPE_TIME_MIN;
 

@@ -686,7 +686,7 @@ static void keep_window(struct pipe_task *task, const struct pipe_record *record
     }
     count->selected++;
     key_window(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_window, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_window, record, false);
     if (hit.acc != NULL)
         update_window(task, hit.acc, record, row, &args);
 }
@@ -863,7 +863,7 @@ static void keep_key(struct pipe_task *task, const struct pipe_record *record,
                      const struct key *row)
 {
     key_key(&task->key, row);
-    switch (pipe_dedup(task, STATE_key, record)) {
+    switch (pipe_dedup(task, STATE_key, record, false)) {
     case PIPE_UNIQUE:
         out_key(task, record, row);
         break;
@@ -1043,7 +1043,7 @@ static void keep_load(struct pipe_task *task, const struct pipe_record *record,
                       const struct record *row)
 {
     key_load(&task->key, row);
-    struct pipe_window_hit hit = pipe_session(task, STATE_load, record);
+    struct pipe_window_hit hit = pipe_session(task, STATE_load, record, false);
     if (hit.acc != NULL)
         update_load(hit.acc, row);
 }
@@ -1206,13 +1206,14 @@ static bool refuse_record(struct pipe_task *task, const struct pipe_record *reco
 static bool record_record(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_record];
-    struct record decoded;
-    const struct record *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_record(task, record, reason, task->detail);
+
+    const struct record *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

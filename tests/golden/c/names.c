@@ -316,13 +316,14 @@ static bool refuse_int_(struct pipe_task *task, const struct pipe_record *record
 static bool record_int_(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_int_];
-    struct int_ decoded;
-    const struct int_ *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_int_(task, record, reason, task->detail);
+
+    const struct int_ *row = decoded;
 
     record->event_time = PIPE_TIME_MIN;
 

@@ -669,13 +669,14 @@ static bool refuse_orders(struct pipe_task *task, const struct pipe_record *reco
 static bool record_orders(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_orders];
-    struct Order decoded;
-    const struct Order *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_orders(task, record, reason, task->detail);
+
+    const struct Order *row = decoded;
 
     record->event_time = PIPE_TIME_MIN;
 

@@ -923,7 +923,7 @@ static void keep_counted(struct pipe_task *task, const struct pipe_record *recor
     }
     count->selected++;
     key_counted(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_counted, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_counted, record, false);
     if (hit.acc != NULL)
         update_counted(hit.acc, row, &args);
 }
@@ -1063,13 +1063,14 @@ static bool refuse_items(struct pipe_task *task, const struct pipe_record *recor
 static bool record_items(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_items];
-    struct items decoded;
-    const struct items *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_items(task, record, reason, task->detail);
+
+    const struct items *row = decoded;
 
     record->event_time = row->at;
     reason = pipe_judge_time(task, record, record->event_time);

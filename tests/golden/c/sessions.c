@@ -335,7 +335,7 @@ static void keep_visits(struct pipe_task *task, const struct pipe_record *record
                         const struct clicks *row)
 {
     key_visits(&task->key, row);
-    struct pipe_window_hit hit = pipe_session(task, STATE_visits, record);
+    struct pipe_window_hit hit = pipe_session(task, STATE_visits, record, false);
     if (hit.acc != NULL)
         update_visits(task, hit.acc, record, row);
     if (hit.late > 0)
@@ -529,13 +529,14 @@ static bool refuse_clicks(struct pipe_task *task, const struct pipe_record *reco
 static bool record_clicks(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_clicks];
-    struct clicks decoded;
-    const struct clicks *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_clicks(task, record, reason, task->detail);
+
+    const struct clicks *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

@@ -390,20 +390,21 @@ static bool refuse_lines(struct pipe_task *task, const struct pipe_record *recor
 static bool record_lines(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_lines];
-    struct lines decoded;
-    const struct lines *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_lines(task, record, reason, task->detail);
 
+    struct lines *row = decoded;
+
     int64_t event_time = 0;
     bool event_time_null = false;
     if (!lines_event_time(row, &event_time, &event_time_null) || event_time_null)
         return refuse_lines(task, record, "event_time_invalid",
                             "parse_timestamp(regexp_extract(line, '\\[([^\\]]+)\\]', 1), '%d/%b/%Y:%H:%M:%S %z')");
-    decoded.at = event_time;
+    row->at = event_time;
     record->event_time = PIPE_MS(event_time);
     reason = pipe_judge_time(task, record, record->event_time);
     if (reason != NULL)

@@ -333,8 +333,11 @@ static void update_totals(struct totals_acc *acc, const struct Event *row)
 static void keep_totals(struct pipe_task *task, const struct pipe_record *record,
                         const struct Event *row)
 {
-    key_totals(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_totals, record);
+    bool is_ahead = pipe_is_ahead(task, row);
+
+    if (!is_ahead)
+        key_totals(&task->key, row);
+    struct pipe_window_hit hit = pipe_window(task, STATE_totals, record, is_ahead);
     if (hit.acc != NULL)
         update_totals(hit.acc, row);
 }
@@ -475,6 +478,14 @@ static void push_reasons(struct pipe_task *task, const struct pipe_record *recor
  * Records
  * ---------------------------------------------------------------------------------------------- */
 
+/* A row that comes soon: its keys, so that the memory is asked for that they will need. */
+static void ahead_events(struct pipe_task *task, const void *decoded)
+{
+    const struct Event *row = decoded;
+
+    key_totals(pipe_key_ahead(task, STATE_totals), row);
+}
+
 /* ---- a record of source events ---- */
 
 static bool refuse_events(struct pipe_task *task, const struct pipe_record *record,
@@ -490,13 +501,14 @@ static bool refuse_events(struct pipe_task *task, const struct pipe_record *reco
 static bool record_events(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_events];
-    struct Event decoded;
-    const struct Event *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_events(task, record, reason, task->detail);
+
+    const struct Event *row = decoded;
 
     reason = pipe_judge_key(task, record, row->user);
     if (reason != NULL)
@@ -570,6 +582,7 @@ static const struct pipe_stage_def stages[] = {
         .source = 0,
         .exchange = -1,
         .record = record_events,
+        .ahead = ahead_events,
         .states = states_of_events,
         .state_count = 1,
     },

@@ -363,7 +363,7 @@ static void keep_by_shop(struct pipe_task *task, const struct pipe_record *recor
                          const struct sales *row)
 {
     key_by_shop(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_by_shop, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_by_shop, record, false);
     if (hit.acc != NULL)
         update_by_shop(hit.acc, row);
     for (uint32_t i = 0; i < hit.late; i++)
@@ -559,13 +559,14 @@ static bool refuse_sales(struct pipe_task *task, const struct pipe_record *recor
 static bool record_sales(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_sales];
-    struct sales decoded;
-    const struct sales *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_sales(task, record, reason, task->detail);
+
+    const struct sales *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

@@ -197,7 +197,7 @@ static void keep_both(struct pipe_task *task, const struct pipe_record *record,
                       const struct both *row)
 {
     key_both(&task->key, row);
-    switch (pipe_dedup(task, STATE_both, record)) {
+    switch (pipe_dedup(task, STATE_both, record, false)) {
     case PIPE_UNIQUE:
         out_both(task, record, row);
         break;
@@ -320,13 +320,14 @@ static bool refuse_north(struct pipe_task *task, const struct pipe_record *recor
 static bool record_north(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_north];
-    struct north decoded;
-    const struct north *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_north(task, record, reason, task->detail);
+
+    const struct north *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);
@@ -354,13 +355,14 @@ static bool refuse_south(struct pipe_task *task, const struct pipe_record *recor
 static bool record_south(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_south];
-    struct south decoded;
-    const struct south *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_south(task, record, reason, task->detail);
+
+    const struct south *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

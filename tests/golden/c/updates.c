@@ -209,7 +209,7 @@ static void keep_load(struct pipe_task *task, const struct pipe_record *record,
                       const struct meters *row)
 {
     key_load(&task->key, row);
-    struct pipe_window_hit hit = pipe_window(task, STATE_load, record);
+    struct pipe_window_hit hit = pipe_window(task, STATE_load, record, false);
     if (hit.acc != NULL)
         update_load(hit.acc, row);
 }
@@ -350,13 +350,14 @@ static bool refuse_meters(struct pipe_task *task, const struct pipe_record *reco
 static bool record_meters(struct pipe_task *task, struct pipe_record *record)
 {
     struct pipe_counters *count = &task->counters[STREAM_meters];
-    struct meters decoded;
-    const struct meters *row = &decoded;
+    void *decoded;
 
     count->read++;
     const char *reason = pipe_decode(task, record, &decoded);
     if (reason != NULL)
         return refuse_meters(task, record, reason, task->detail);
+
+    const struct meters *row = decoded;
 
     record->event_time = PIPE_MS(row->at);
     reason = pipe_judge_time(task, record, record->event_time);

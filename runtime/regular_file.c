@@ -1,0 +1,43 @@
+/* regular_file.c: see regular_file.h. */
+#include "regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int pipe_open_regular(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    int cause = fstat(fd, &about) != 0      ? errno
+                : S_ISDIR(about.st_mode)    ? EISDIR
+                : !S_ISREG(about.st_mode)   ? ENOTSUP
+                : fcntl(fd, F_SETFL, 0) < 0 ? errno
+                                            : 0;
+    if (cause == 0)
+        return fd;
+    close(fd);
+    errno = cause;
+    return -1;
+}
+
+FILE *pipe_fopen_regular(const char *path)
+{
+    int fd = pipe_open_regular(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "re") : NULL;
+    if (fd >= 0 && file == NULL) {
+        int cause = errno;
+        close(fd);
+        errno = cause;
+    }
+    return file;
+}
+
+const char *pipe_regular_reason(int cause)
+{
+    return cause == ENOTSUP ? "it is not a regular file" : strerror(cause);
+}

@@ -1,0 +1,19 @@
+/* state.c: what states of all kinds have (state.h): keys of rows that come next. */
+#include <stdlib.h>
+
+#include "state.h"
+
+struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t index)
+{
+    struct pipe_state *state = task->states[index];
+    if (PIPE_UNLIKELY(state->keys == NULL))
+        state->keys = pipe_calloc(PIPE_AHEAD, sizeof *state->keys);
+    return &state->keys[task->ahead_index];
+}
+
+void pipe_state_free_keys(struct pipe_state *state)
+{
+    for (uint32_t i = 0; state->keys != NULL && i < PIPE_AHEAD; i++)
+        pipe_buf_free(&state->keys[i]);
+    free(state->keys);
+}

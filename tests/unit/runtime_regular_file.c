@@ -1,0 +1,106 @@
+/* Files that are named by others: only regular ones are opened, and nothing waits for a writer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "regular_file.h"
+
+static char directory[] = "/tmp/pipe-unit-XXXXXX";
+static char file[64], pipe_path[64], link_to_file[64], link_to_pipe[64];
+
+static int make_all(void **state)
+{
+    (void)state;
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    snprintf(file, sizeof file, "%s/file", directory);
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", directory);
+    snprintf(link_to_file, sizeof link_to_file, "%s/link", directory);
+    snprintf(link_to_pipe, sizeof link_to_pipe, "%s/other", directory);
+    FILE *made = fopen(file, "we");
+    if (made == NULL || fputs("secret\n", made) < 0 || fclose(made) != 0)
+        return -1;
+    return mkfifo(pipe_path, 0600) | symlink("file", link_to_file) | symlink("pipe", link_to_pipe);
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    const char *const paths[] = {file, pipe_path, link_to_file, link_to_pipe};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        unlink(paths[i]);
+    return rmdir(directory);
+}
+
+static void test_regular(void **state)
+{
+    (void)state;
+    const char *const paths[] = {file, link_to_file};
+    for (size_t i = 0; i < 2; i++) {
+        char line[16];
+        FILE *stream = pipe_fopen_regular(paths[i]);
+        assert_non_null(stream);
+        assert_non_null(fgets(line, sizeof line, stream));
+        assert_string_equal(line, "secret\n");
+        int flags = fcntl(fileno(stream), F_GETFL);
+        assert_int_equal(flags & O_NONBLOCK, 0);
+        assert_int_equal(fcntl(fileno(stream), F_GETFD), FD_CLOEXEC);
+        fclose(stream);
+    }
+}
+
+static void test_others(void **state)
+{
+    (void)state;
+    const struct {
+        const char *path;
+        int cause;
+    } cases[] = {{pipe_path, ENOTSUP}, {link_to_pipe, ENOTSUP}, {"/dev/zero", ENOTSUP},
+                 {directory, EISDIR},  {"/nowhere", ENOENT},    {"", ENOENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        errno = 0;
+        assert_int_equal(pipe_open_regular(cases[i].path), -1);
+        assert_int_equal(errno, cases[i].cause);
+        assert_null(pipe_fopen_regular(cases[i].path));
+        assert_int_equal(errno, cases[i].cause);
+    }
+    assert_string_equal(pipe_regular_reason(ENOTSUP), "it is not a regular file");
+    assert_string_equal(pipe_regular_reason(ENOENT), strerror(ENOENT));
+}
+
+static void test_secret(void **state)
+{
+    (void)state;
+    char *value = NULL, error[256] = "";
+    setenv("PIPE_UNIT_FILE", file, 1);
+    assert_true(pipe_environment("PIPE_UNIT", &value, error, sizeof error));
+    assert_string_equal(value, "secret");
+    pipe_environment_forget(value);
+    setenv("PIPE_UNIT_FILE", pipe_path, 1);
+    assert_false(pipe_environment("PIPE_UNIT", &value, error, sizeof error));
+    assert_null(value);
+    assert_string_equal(error,
+                        "PIPE_UNIT_FILE names a file that can't be read: it is not a regular file");
+    unsetenv("PIPE_UNIT_FILE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_regular),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_secret),
+    };
+    return cmocka_run_group_tests(tests, make_all, remove_all);
+}
