@@ -96,8 +96,9 @@ static bool check_fetched(struct pipe_checkpoints *c, const struct checkpoint_ma
     const struct pipe_store *store = c->fetched;
     if (!pipe_store_can_read(pipe_store_version(store)) ||
         strcmp(pipe_store_version(store), manifest->format) != 0)
-        return checkpoint_failed(c, "it is of format %s, but this program reads %s",
-                                 pipe_store_version(store), PIPE_STATE_VERSION_ADOPTED);
+        return checkpoint_failed(c,
+                                 "it is of format %s, but this program reads " PIPE_STATE_VERSIONS,
+                                 pipe_store_version(store));
     return (strcmp(pipe_store_plan(store), c->plan) == 0 &&
             strcmp(pipe_store_incarnation(store), c->incarnation) == 0) ||
            checkpoint_failed(c, "it is of another plan or log");

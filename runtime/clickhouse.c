@@ -338,7 +338,9 @@ static void tell_of_url(struct pipe_clickhouse_request *request)
 {
     struct pipe_clickhouse_result *result = &request->result;
     size_t used = strlen(result->error);
-    if (result->outcome == PIPE_CLICKHOUSE_FATAL && result->code == 0 &&
+    bool of_size = result->status == 400 || result->status == 413 || result->status == 414 ||
+                   result->status == 431;
+    if (result->outcome == PIPE_CLICKHOUSE_FATAL && result->code == 0 && of_size &&
         request->url_bytes > URL_SHORT_BYTES)
         snprintf(result->error + used, sizeof result->error - used,
                  "; the request's URL has %zu bytes, for it holds the statement: raise what the "

@@ -374,9 +374,8 @@ static void dedup_save(void *state, const struct pipe_state_writer *writer)
     dedup->pending.size = 0;
 }
 
-static int64_t dedup_next_due(const void *state)
+static int64_t dedup_next_due(const struct pipe_dedup *dedup)
 {
-    const struct pipe_dedup *dedup = state;
     int64_t due = dedup->run_due;
     if (dedup->cell_count > 0) {
         int64_t end = dedup_end_of(dedup, dedup->cells[0].index);
@@ -439,7 +438,6 @@ const struct pipe_state_ops pipe_dedup_ops = {
     .ask = dedup_ask,
     .advance = dedup_advance,
     .settle = dedup_settle,
-    .next_due = dedup_next_due,
     .open_pairs = dedup_open_pairs,
     .entry_count = dedup_entry_count,
     .memory_bytes = dedup_memory_bytes,

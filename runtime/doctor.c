@@ -1,5 +1,6 @@
 /* doctor.c: `NAME doctor`: its options, what it found, the state directory. See doctor.h. */
 #include "doctor.h"
+#include "state_transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,11 +128,11 @@ static void check_format(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_PROBLEM, "state", NULL, "%s", error);
         return;
     }
-    if (strcmp(pipe_store_version(store), PIPE_STATE_VERSION) != 0)
+    if (!pipe_store_can_read(pipe_store_version(store)))
         doctor_find(doctor, DOCTOR_PROBLEM, "state",
                     "delete the directory: the state is made again from the log",
-                    "%s is of format %s, this program writes %s", doctor->state,
-                    pipe_store_version(store), PIPE_STATE_VERSION);
+                    "%s is of format %s, this program reads " PIPE_STATE_VERSIONS, doctor->state,
+                    pipe_store_version(store));
     else if (strcmp(pipe_store_plan(store), doctor->plan->hash) != 0)
         doctor_find(doctor, DOCTOR_PROBLEM, "state",
                     "run the program of that plan, or give this one another directory",

@@ -135,7 +135,8 @@ static void check_insert(struct doctor *doctor, struct pipe_clickhouse *client,
         pipe_buf_free(&result.body);
     }
     pipe_buf_free(&sql);
-    bool refused = result.outcome == PIPE_CLICKHOUSE_FATAL && result.code == 0;
+    bool refused = result.outcome == PIPE_CLICKHOUSE_FATAL && result.code == 0 &&
+                   result.status != 401 && result.status != 403;
     doctor_find(
         doctor, ok ? DOCTOR_OK : DOCTOR_PROBLEM, AREA,
         ok || refused ? NULL

@@ -19,9 +19,10 @@
 #include "schemas.h"
 #include "system_calls.h"
 
-#define TURN_BATCHES 32     /* of one task in a round: its state stays in the cache for that long */
-#define FEED_RECORDS 4096u /* a round and source */
-#define FEED_AHEAD 65536   /* records in the topic that nobody has read yet */
+#define TURN_BATCHES 32 /* of one task in a round: its state stays in the cache for that long */
+#define TURN_BATCHES_SHARED 8 /* of a shared log: its group is served between turns */
+#define FEED_RECORDS 4096u    /* a round and source */
+#define FEED_AHEAD 65536      /* records in the topic that nobody has read yet */
 #define IDLE_CHECK_US 100000
 #define NAP_MS 2
 #define WAIT_MS 20           /* a shared log wakes up when records come */
@@ -357,7 +358,7 @@ static bool run_turn(struct pipe_engine *engine, struct engine_task *task, bool 
 {
     uint64_t limit = (uint64_t)engine->options->commit_bytes;
     uint32_t batch = engine->options->batch_records;
-    unsigned turn = batch > 0 ? 1 : TURN_BATCHES;
+    unsigned turn = batch > 0 ? 1 : engine->log->grouped ? TURN_BATCHES_SHARED : TURN_BATCHES;
     enum task_result result = TASK_WORKED;
     for (unsigned i = 0; i < turn && result == TASK_WORKED; i++) {
         if (pending_bytes(engine) >= limit && !engine_commit(engine))

@@ -259,7 +259,7 @@ struct engine_task {
     bool dirty;               /* something happened since the last commit */
     bool ended;               /* a file at its end, whose +∞ is logged (or pending) */
     int64_t marked_watermark; /* W up to which markers are sent where they are needed */
-    int64_t told_watermark;   /* W that the last markers told, at least */
+    int64_t told_watermark;   /* W that the last markers told; after recovery at most */
     int64_t *markers;         /* behind an exchange: the last, by upstream task */
     uint32_t marker_count;
     int32_t merge_state;               /* behind an exchange of partials: index in stage->states */
@@ -366,7 +366,7 @@ struct pipe_engine {
     int64_t wall_ms;           /* append time of records written now; refreshed once a round */
     int64_t start_wall_ms;     /* as started_us */
     int64_t last_commit_us, commit_began_us; /* monotonic; when the last one ended, and began */
-    bool caught_up; /* since the last commit a round found nothing to do */
+    bool caught_up;                          /* since the last commit a round found nothing to do */
     int64_t last_save_us;
     bool save_at_once; /* a task has committed for the first time */
     uint64_t commits_since_save, bytes_since_save, commits;

@@ -233,7 +233,8 @@ static bool recover_assigned(struct pipe_engine *engine)
     if (!commit_pending(engine) || !engine_save_if_due(engine))
         return false;
     /* Behind the first commit, which others wait for: who dies often must not replay ever more. */
-    if (engine->replayed - replayed >= SAVE_REPLAYED)
+    bool saved = engine->records_at_save == engine->source_records + engine->replayed;
+    if (engine->replayed - replayed >= SAVE_REPLAYED && !saved)
         engine->save_at_once = true;
     return true;
 }

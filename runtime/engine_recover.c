@@ -63,10 +63,11 @@ static bool check_store(struct pipe_engine *engine)
     if (!pipe_store_can_read(version))
         return engine_fail(
             engine, PIPE_EXIT_STATE,
-            "the state in %s/state is of format %s, but this program reads format %s; run the "
+            "the state in %s/state is of format %s, but this program reads " PIPE_STATE_VERSIONS
+            "; run the "
             "program that wrote it, or delete the state directory, which is made again from the "
             "log",
-            engine->dir, version, PIPE_STATE_VERSION_ADOPTED);
+            engine->dir, version);
     if (plan[0] != '\0' && strcmp(plan, engine->plan->hash) != 0)
         return engine_fail(
             engine, PIPE_EXIT_STATE,

@@ -237,11 +237,14 @@ static bool print_state(struct inspection *in)
         fprintf(stderr, "%s inspect: %s\n", in->plan->name, error);
         return false;
     }
-    bool known = strcmp(pipe_store_version(store), PIPE_STATE_VERSION) == 0;
+    bool known = pipe_store_can_read(pipe_store_version(store));
     bool ok = known && print_states(in, store);
     if (!known)
-        fprintf(stderr, "%s inspect: the state in %s is of format %s, this program reads %s\n",
-                in->plan->name, in->options->dir, pipe_store_version(store), PIPE_STATE_VERSION);
+        fprintf(
+            stderr,
+            "%s inspect: the state in %s is of format %s, this program reads " PIPE_STATE_VERSIONS
+            "\n",
+            in->plan->name, in->options->dir, pipe_store_version(store));
     else if (!ok)
         fprintf(stderr, "%s inspect: %s\n", in->plan->name, pipe_store_error(store));
     pipe_store_close(store);

@@ -22,6 +22,7 @@
 #define FLUSH_BEGIN_MS 1 /* what lingers begins to go out */
 #define PRODUCE 0        /* APIs */
 #define ADD_PARTITIONS 24
+#define REFUSED_AGAIN_US 18000 /* librdkafka asks again after 20 ms */
 
 /* ---- What librdkafka tells; any thread ---- */
 
@@ -87,6 +88,26 @@ static bool acts_on_transaction(int16_t api)
     return api == PRODUCE || (api >= ADD_PARTITIONS && api <= 26) || api == 28;
 }
 
+/* A second request that was sent as long after the first one's answer as librdkafka waits when it
+ * is refused, and before any record went out, is that first one again; an earlier one adds other
+ * partitions. */
+static void note_registered(struct kafka_producer *producer, int64_t round_trip_us)
+{
+    int64_t now = engine_monotonic_us();
+    switch (atomic_fetch_add(&producer->registered, 1)) {
+    case 0:
+        atomic_store(&producer->registered_us, now);
+        break;
+    case 1:
+        if (atomic_load(&producer->written) == 0 &&
+            now - round_trip_us - atomic_load(&producer->registered_us) >= REFUSED_AGAIN_US)
+            atomic_store(&producer->refused_early, true);
+        break;
+    default:
+        break;
+    }
+}
+
 static rd_kafka_resp_err_t on_response(rd_kafka_t *client, int socket, const char *broker,
                                        int32_t broker_id, int16_t api, int16_t version,
                                        int32_t correlation, size_t bytes, int64_t round_trip,
@@ -94,14 +115,13 @@ static rd_kafka_resp_err_t on_response(rd_kafka_t *client, int socket, const cha
 {
     struct kafka_producer *producer = context;
     (void)client, (void)socket, (void)broker, (void)broker_id, (void)version;
-    (void)correlation, (void)bytes, (void)round_trip;
+    (void)correlation, (void)bytes;
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR && acts_on_transaction(api))
         atomic_fetch_add(&producer->strays, 1);
     if (api == PRODUCE)
         atomic_fetch_add(&producer->written, 1);
-    if (api == ADD_PARTITIONS && atomic_fetch_add(&producer->registered, 1) == 1 &&
-        atomic_load(&producer->written) == 0)
-        atomic_store(&producer->refused_early, true);
+    if (api == ADD_PARTITIONS)
+        note_registered(producer, round_trip);
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 

@@ -39,9 +39,10 @@ struct kafka_producer {
     atomic_ullong acknowledged, failed;
     atomic_int strays;
     atomic_int registered, written; /* answers to AddPartitionsToTxn and Produce, likewise */
+    _Atomic int64_t registered_us;  /* when the first of those answers came */
     atomic_bool refused_early;      /* the first AddPartitionsToTxn was, and had to be repeated */
-    rd_kafka_resp_err_t failure; /* the first of the transaction, under lock: */
-    size_t failed_bytes;         /* of that record */
+    rd_kafka_resp_err_t failure;    /* the first of the transaction, under lock: */
+    size_t failed_bytes;            /* of that record */
     char failed_at[300];
 };
 

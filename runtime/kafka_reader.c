@@ -227,7 +227,8 @@ static void fill(const struct pipe_log_reader *reader, const rd_kafka_message_t 
 
 /* Before 2.2 librdkafka waits for up to a second when all that it may fetch ahead of a partition is
  * there, unless something wakes the thread of the broker: the answer to another partition's fetch,
- * or any other request. A partition that is read alone, as in replay, needs one. */
+ * or any other request. A partition that is read alone, as in replay, needs one; not one
+ * whose reader was told that nothing committed comes next. */
 static void nudge(struct pipe_log_reader *reader)
 {
     struct kafka_log *log = reader->log;
@@ -235,7 +236,7 @@ static void nudge(struct pipe_log_reader *reader)
     int64_t low, high, now = engine_monotonic_us();
     if (reader->drained_us == 0)
         reader->drained_us = now;
-    if (reader->nudged || now - reader->drained_us < NUDGE_AFTER_US ||
+    if (reader->at_end || reader->nudged || now - reader->drained_us < NUDGE_AFTER_US ||
         rd_kafka_version() >= QUEUE_BACKOFF_VERSION ||
         rd_kafka_get_watermark_offsets(log->fetcher, topic, reader->partition, &low, &high) !=
             RD_KAFKA_RESP_ERR_NO_ERROR ||

@@ -7,7 +7,7 @@
 #define BATCHES_MAX 3u            /* each may have been bigger once, and kept its memory */
 #define BYTES_MAX (20ull << 20)   /* of those that nobody is reading: one of a run that is busy */
 #define HELD_MAX (40ull << 20)    /* of all, also those that are held and listed no more */
-#define SPARES_MAX 2u             /* batches that are used again: they have grown already */
+#define SPARES_MAX 1u             /* a batch that is used again: it has grown already */
 #define SPARE_BYTES (20ull << 20) /* one that was bigger gives its memory back */
 
 struct recent_batch {

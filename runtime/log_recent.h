@@ -4,9 +4,9 @@
  * from the batches of the last commits, as the database got them, instead of from disk.
  *
  * Batches are handed over after their commit only, so that both hold the same committed bytes and
- * nothing depends on which of them is read. They are bounded: two or three that were flushed; what
- * is further behind, or small, is read from the database. All functions may be called from any
- * thread.
+ * nothing depends on which of them is read. They are bounded: mostly one, at most three that were
+ * flushed, of 40 MiB; what is further behind, or small, is read from the database. All functions
+ * may be called from any thread.
  */
 #ifndef PIPE_LOG_RECENT_H
 #define PIPE_LOG_RECENT_H

@@ -550,7 +550,8 @@ static inline struct pipe_str pipe_exchange_payload(const uint8_t *at, const uin
 enum pipe_dedup_verdict { PIPE_UNIQUE, PIPE_DUPLICATE, PIPE_TOO_OLD };
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
                                    const struct pipe_record *record, bool is_ahead);
-/* Where stage->ahead puts the key, emptied, that a row will be asked by. Of the task. */
+/* Where stage->ahead puts the key that a row will be asked by, in place of the one that is there.
+ * Of the task. */
 struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t state);
 
 /* Where a record goes: `acc` to be updated (NULL: to none), and `late` windows it missed, ending at

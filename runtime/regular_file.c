@@ -11,8 +11,10 @@ int pipe_open_regular(const char *path)
 {
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
+    if (fd < 0) {
+        errno = errno == ENXIO ? ENOTSUP : errno; /* a socket */
         return -1;
+    }
     int cause = fstat(fd, &about) != 0      ? errno
                 : S_ISDIR(about.st_mode)    ? EISDIR
                 : !S_ISREG(about.st_mode)   ? ENOTSUP

@@ -290,14 +290,6 @@ static void session_settle(struct pipe_task *task, uint32_t state)
     advance_to(task, st, pipe_time_sub(task->watermark, st->def->delay));
 }
 
-static int64_t session_next_due(const void *state)
-{
-    struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
-    if (!st->ready)
-        make_ready(st);
-    return due_queue_bound(&st->queue);
-}
-
 static void session_advance(struct pipe_task *task, uint32_t state, int64_t watermark)
 {
     struct pipe_window *st = task->states[state];
@@ -333,7 +325,6 @@ const struct pipe_state_ops pipe_session_ops = {
     .ask = window_ask,
     .advance = session_advance,
     .settle = session_settle,
-    .next_due = session_next_due,
     .open_pairs = session_open_pairs,
     .entry_count = session_entry_count,
     .memory_bytes = session_memory_bytes,

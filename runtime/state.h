@@ -94,9 +94,6 @@ struct pipe_state_ops {
     void (*advance)(struct pipe_task *task, uint32_t state, int64_t watermark);
     /* Before a commit: sends pending corrections. */
     void (*settle)(struct pipe_task *task, uint32_t state);
-    /* The watermark of its input at which `advance` next has something to do; PIPE_TIME_MAX: never.
-     * Computed: pipe_state.due is what is asked for every record. */
-    int64_t (*next_due)(const void *state);
     uint64_t (*open_pairs)(const void *state);
     uint64_t (*entry_count)(const void *state); /* ids remembered, windows or sessions held */
     uint64_t (*memory_bytes)(const void *state);

@@ -89,7 +89,10 @@ struct day_text {
     int32_t days;
     char text[PIPE_DATE_TEXT];
 };
-static _Thread_local struct day_text written = {.days = INT32_MIN}, taken; /* of no day yet */
+static _Thread_local struct day_text written = {.days = INT32_MIN}; /* of no day yet */
+/* A true pair from the beginning: what is read here is whatever bytes somebody sent. */
+static _Thread_local struct day_text taken = {
+    .days = 0, .text = {'1', '9', '7', '0', '-', '0', '1', '-', '0', '1'}};
 
 /* `2026-01-31T10:00:00.`, 20 characters */
 static inline void put_seconds(char *to, int64_t seconds)

@@ -694,7 +694,6 @@ const struct pipe_state_ops pipe_window_ops = {
     .ask = window_ask,
     .advance = window_advance,
     .settle = window_settle,
-    .next_due = window_next_due,
     .open_pairs = window_open_pairs,
     .entry_count = window_entry_count,
     .memory_bytes = window_memory_bytes,

@@ -1,5 +1,5 @@
-"""Rows of an embedded run into a server, through what goes wrong on either side. Each test ends with
-exact tables: every row of the topics once, and `exact true`."""
+"""Rows of an embedded run into a server, through what goes wrong on either side. Each test ends
+with exact tables: every row of the topics once, and `exact true`."""
 
 import ctypes
 import os
@@ -137,7 +137,7 @@ def test_clock_of_the_program(env):
 
 
 def test_clock_of_the_server(env):
-    """The same of the server, as it tells it: the engine takes no other clock than the machine's."""
+    """The same of the server, as it tells it: the engine takes no clock but the machine's."""
     with env.start_server() as server:
         run = Run(env, server)
         known = "deduplicate_insert,deduplicate_insert_select"
@@ -154,7 +154,7 @@ def test_clock_of_the_server(env):
 
 
 def test_away_under_load(env):
-    """The server is gone while events come in: topics go on, memory stays, and then the tables catch
+    """The server is gone while events come in: topics go on, memory stays, then the tables catch
     up by themselves, in larger blocks. CHAOS_AWAY_S: for so many seconds."""
     away_s = float(os.environ.get("CHAOS_AWAY_S", "8"))
     rate = 3000
@@ -281,7 +281,7 @@ def test_readonly(env):
 
 
 def test_engine_that_is_other(env):
-    """A table of another engine would lose rows (or keep too many): refused before the first one."""
+    """A table of another engine would lose rows, or keep too many: refused before the first."""
     with env.start_server() as server:
         run = Run(env, server)
         made = server.value("SHOW CREATE TABLE lumen.sessions FORMAT TSVRaw")

@@ -78,11 +78,10 @@ static void operate(const struct pipe_state_ops *ops, struct pipe_task *task, in
     void *state = task->states[0];
     ops->entry_count(state);
     ops->memory_bytes(state);
-    if (ops->next_due(state) <= watermark)
+    if (((const struct pipe_state *)state)->due <= watermark)
         ops->advance(task, 0, watermark);
     ops->settle(task, 0);
     ops->open_pairs(state);
-    ops->next_due(state);
 }
 
 static void load_entries(struct pipe_state_def def, const uint8_t *at, const uint8_t *end)

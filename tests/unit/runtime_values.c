@@ -2,6 +2,7 @@
 #include "../../runtime/functions.h"
 #include "../../runtime/value.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -466,6 +467,30 @@ static void check_instant(const char *text, const char *expected)
     assert_string_equal(back, expected);
 }
 
+/* What was read last is remembered by its text: at the beginning nothing may look like it. */
+static void *read_first(void *wrong)
+{
+    static const char nuls[] = "\0\0\0\0\0\0\0\0\0\0T10:00:00Z";
+    int32_t days;
+    int64_t ms;
+    *(bool *)wrong = pipe_date_read(pipe_str_of(nuls, 10), &days) ||
+                     pipe_ts_ms_read(pipe_str_of(nuls, sizeof nuls - 1), &ms) ||
+                     !pipe_date_read(pipe_str_of("1970-01-01", 10), &days) || days != 0 ||
+                     !pipe_date_read(pipe_str_of("1970-01-02", 10), &days) || days != 1 ||
+                     pipe_date_read(pipe_str_of(nuls, 10), &days);
+    return NULL;
+}
+
+static void test_first_instant(void **unused)
+{
+    (void)unused;
+    pthread_t thread;
+    bool wrong = true;
+    assert_int_equal(pthread_create(&thread, NULL, read_first, &wrong), 0);
+    pthread_join(thread, NULL);
+    assert_false(wrong);
+}
+
 static void test_instants(void **state)
 {
     (void)state;
@@ -562,7 +587,8 @@ int main(void)
         cmocka_unit_test(test_float_text),       cmocka_unit_test(test_float_read),
         cmocka_unit_test(test_decimal_text),     cmocka_unit_test(test_decimal_arithmetic),
         cmocka_unit_test(test_sum256),           cmocka_unit_test(test_calendar),
-        cmocka_unit_test(test_instants),         cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_instants),         cmocka_unit_test(test_first_instant),
+        cmocka_unit_test(test_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
