@@ -127,6 +127,9 @@ static bool finish(const struct options *options, struct job *jobs, uint32_t *ru
         printf("seed %llu: %s\n  replay: make sim SEED=%llu TRACE=1\n", (unsigned long long)seed,
                WTERMSIG(status) == SIGALRM ? "hangs" : strsignal(WTERMSIG(status)),
                (unsigned long long)seed);
+    else if (WEXITSTATUS(status) > 1) /* not sim_fail, which tells why */
+        printf("seed %llu: ends with exit code %d\n  replay: make sim SEED=%llu TRACE=1\n",
+               (unsigned long long)seed, WEXITSTATUS(status), (unsigned long long)seed);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
