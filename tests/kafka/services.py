@@ -69,7 +69,8 @@ def librdkafka_version():
 
 
 def _random_id():
-    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # "-" at the beginning, one time in 64, would make an option of it.
+    return "p" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:].rstrip("=")
 
 
 def make_certificates(directory):
