@@ -183,7 +183,8 @@ suite generated build generated
 beside lane_of_faults lane_of_brokers lane_of_pipelines
 suite pipec_test build tests/pipec_test/run.py
 suite nth programs tests/nth/run.py
-suite model build tests/model/run.py --cases 300
+# Three at a time on two processors: a case waits for programs that it kills.
+suite model build tests/model/run.py --cases 300 --jobs 3
 suite sim build sim
 suite mutants sim tests/mutants/run.py
 suite docs build python3 tests/docs_examples.py
