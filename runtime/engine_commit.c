@@ -397,8 +397,10 @@ void engine_save_task(struct pipe_engine *engine, const struct engine_task *task
 bool engine_save_state(struct pipe_engine *engine)
 {
     if (engine->commits_since_save == 0 &&
-        engine->source_records + engine->replayed == engine->records_at_save)
+        engine->source_records + engine->replayed == engine->records_at_save) {
+        checkpoints_saved(engine); /* one that failed is made again, also where nothing comes */
         return true;
+    }
     metrics_phase(engine, METRICS_SAVING);
     PIPE_CRASH_POINT("before_state");
     pipe_store_begin(engine->store);

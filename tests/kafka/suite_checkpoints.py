@@ -273,8 +273,8 @@ def test_no_place(env):
 
 @contextlib.contextmanager
 def small_disk(path):
-    """A file system of 64 MiB there. OSError: this user may not mount one."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)]
+    """A file system of 4 MiB there. OSError: this user may not mount one."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise OSError(done.stderr.strip())
