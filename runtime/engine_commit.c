@@ -409,8 +409,8 @@ bool engine_save_state(struct pipe_engine *engine)
         if (engine_may_save(&engine->tasks[t]))
             engine_save_task(engine, &engine->tasks[t], &engine->tasks[t].committed);
     }
-    bool written = engine->log->grouped ? pipe_store_end_later(engine->store)
-                                        : pipe_store_end(engine->store);
+    bool written =
+        engine->log->grouped ? pipe_store_end_later(engine->store) : pipe_store_end(engine->store);
     if (!written)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
     PIPE_CRASH_POINT("after_state");
