@@ -77,15 +77,22 @@ static bool take_exists(void *context, json_t *row)
     return json_is_integer(json_array_get(row, 0));
 }
 
-bool tables_read_database(const struct tables_server *server, const char *name, bool *exists)
+/* Whether a table of `system` has a row of that name. */
+static bool ask_named(const struct tables_server *server, const char *table, const char *name,
+                      bool *exists)
 {
     struct pipe_buf sql = {0};
-    pipe_buf_printf(&sql, "SELECT count() FROM system.databases WHERE name = ");
+    pipe_buf_printf(&sql, "SELECT count() FROM system.%s WHERE name = ", table);
     add_text(&sql, name);
     pipe_buf_printf(&sql, FORMAT);
     bool ok = ask(server, &sql, take_exists, exists);
     pipe_buf_free(&sql);
     return ok;
+}
+
+bool tables_read_database(const struct tables_server *server, const char *name, bool *exists)
+{
+    return ask_named(server, "databases", name, exists);
 }
 
 static bool take_table(void *context, json_t *row)
@@ -212,14 +219,8 @@ bool tables_read_setting(const struct tables_server *server, const struct tables
 
 bool tables_knows_setting(const struct tables_server *server, const char *name, bool *knows)
 {
-    struct pipe_buf sql = {0};
     *knows = false;
-    pipe_buf_printf(&sql, "SELECT count() FROM system.merge_tree_settings WHERE name = ");
-    add_text(&sql, name);
-    pipe_buf_printf(&sql, FORMAT);
-    bool ok = ask(server, &sql, take_exists, knows);
-    pipe_buf_free(&sql);
-    return ok;
+    return ask_named(server, "merge_tree_settings", name, knows);
 }
 
 bool tables_read_normal(const struct tables_server *server, const char *sql, char **normal)

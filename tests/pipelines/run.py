@@ -25,6 +25,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from commands import Failure, call
 from table_rows import table_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,31 +34,8 @@ CLICK_TOPICS = "events.valid events.clean agg.windows agg.sessions events.late e
 CLICK_TABLES = ["clean_olap", "windows_olap", "sessions_olap", "dlq_olap", "clean_lake"]
 
 
-class Failure(Exception):
-    pass
-
-
 class Skipped(Exception):
     pass
-
-
-def call(command, cwd, expect=0, **options):
-    result = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        text=True,
-        errors="replace",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=600,
-        **options,
-    )
-    if expect is not None and result.returncode != expect:
-        raise Failure(
-            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
-            f"{result.stdout[-4000:]}"
-        )
-    return result.stdout
 
 
 def timed(command, cwd):

@@ -5,15 +5,16 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from commands import Failure, call
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-
-
-class Failure(Exception):
-    pass
 
 
 class Build:
@@ -69,25 +70,6 @@ class Build:
 
     def damage(self, cwd, *words):
         call([self.tamper, "run", *words], cwd)
-
-
-def call(command, cwd, expect=0, **options):
-    result = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        text=True,
-        errors="replace",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=600,
-        **options,
-    )
-    if expect is not None and result.returncode != expect:
-        raise Failure(
-            f"{' '.join(map(str, command))}: exit {result.returncode}, not {expect}\n"
-            f"{result.stdout[-4000:]}"
-        )
-    return result.stdout
 
 
 def killed(command, cwd, seed, kills):
