@@ -81,7 +81,7 @@ class Case:
         directory = self.directory / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
-        os.symlink(self.directory / "in", directory / "in")
+        os.symlink("../in", directory / "in")  # also where a kept case is moved to
         (directory / "out").mkdir()
         return directory
 

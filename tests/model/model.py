@@ -115,7 +115,7 @@ class Dedup:
 
     def push(self, model, stream, row, context):
         if context.event_time < context.watermark - self.within:
-            model.reject(stream, context, "too_old_to_dedup", True)
+            model.reject(stream, context, "too_old_to_dedup", False)
             return []
         key = tuple(aggregates.hashable(row[name]) for name in self.key)
         seen = self.seen[context.task]

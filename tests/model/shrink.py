@@ -80,7 +80,9 @@ class Shrinker:
         shutil.copytree(
             directory,
             self.small,
-            ignore=shutil.ignore_patterns("c", "program", "straight", "often", "killed", "small"),
+            ignore=shutil.ignore_patterns(
+                "c", "program", "straight", "often", "killed", "steps", "small"
+            ),
         )
 
     def still_fails(self):
