@@ -1,5 +1,7 @@
 /* doctor_kafka.c: brokers and topics. See doctor.h. */
+#include <librdkafka/rdkafka.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "doctor.h"
 #include "topics.h"
@@ -111,6 +113,23 @@ static bool check_settings(struct doctor *doctor, struct kafka_admin *admin,
     return true;
 }
 
+/* What this user may not do with a topic as the plan wants to. */
+static bool check_rights(struct doctor *doctor, struct kafka_admin *admin,
+                         const struct pipe_plan_topic *topic)
+{
+    struct kafka_rights rights;
+    bool reads = topic->kind != PIPE_TOPIC_SINK, writes = topic->kind != PIPE_TOPIC_SOURCE;
+    if (!kafka_admin_rights(admin, topic->name, &rights))
+        return false;
+    if (rights.told && reads && !rights.read)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "allow this user READ on it",
+                    "%s is read, and this user may not", topic->name);
+    if (rights.told && writes && !rights.write)
+        doctor_find(doctor, DOCTOR_PROBLEM, AREA, "allow this user WRITE on it",
+                    "%s is written, and this user may not", topic->name);
+    return true;
+}
+
 static bool check_topic(struct doctor *doctor, struct kafka_admin *admin,
                         const struct pipe_plan_topic *topic, uint32_t brokers)
 {
@@ -135,7 +154,7 @@ static bool check_topic(struct doctor *doctor, struct kafka_admin *admin,
     }
     size_t before = doctor->count;
     if (!check_replicas(doctor, admin, topic->name, brokers, replicas) ||
-        !check_settings(doctor, admin, topic, &good))
+        !check_settings(doctor, admin, topic, &good) || !check_rights(doctor, admin, topic))
         return false;
     if (good && doctor->count == before)
         doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%s: %u partitions, %u replicas", topic->name,
@@ -167,6 +186,26 @@ static void check_topics(struct doctor *doctor, struct kafka_admin *admin, uint3
     free(topics);
 }
 
+/* With users there are rights, which an older librdkafka cannot ask for. */
+static void tell_of_rights(struct doctor *doctor)
+{
+    const char *protocol = pipe_kafka_value(&doctor->kafka, "security.protocol");
+    char advice[512], group[160];
+    if (rd_kafka_version() >= 0x020300ff || protocol == NULL ||
+        strcasecmp(protocol, "plaintext") == 0)
+        return;
+    snprintf(group, sizeof group, "pipec.%.140s", doctor->plan->name);
+    if (doctor->kafka.group != NULL)
+        snprintf(group, sizeof group, "%.150s", doctor->kafka.group);
+    snprintf(advice, sizeof advice,
+             "see that it has READ and WRITE on these topics, READ on the groups %s*, DESCRIBE and "
+             "WRITE on the transactional ids pipec.%s.*",
+             group, group);
+    doctor_find(doctor, DOCTOR_NOTE, AREA, advice,
+                "librdkafka %s cannot ask what this user may read and write (2.3 can)",
+                rd_kafka_version_str());
+}
+
 void doctor_kafka(struct doctor *doctor)
 {
     struct pipe_kafka_config config = {0};
@@ -182,8 +221,10 @@ void doctor_kafka(struct doctor *doctor)
     if (!ok || !kafka_admin_open(&admin, &config)) {
         doctor_find(doctor, DOCTOR_PROBLEM, AREA, NULL, "%s", ok ? admin.error : error);
     } else {
-        if (check_brokers(doctor, &admin, &brokers))
+        if (check_brokers(doctor, &admin, &brokers)) {
             check_topics(doctor, &admin, brokers);
+            tell_of_rights(doctor);
+        }
         kafka_admin_close(&admin);
     }
     free((void *)(uintptr_t)config.properties);

@@ -261,6 +261,57 @@ bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id, each_set
     return describe(admin, RD_KAFKA_RESOURCE_BROKER, name, each, context);
 }
 
+#if RD_KAFKA_VERSION >= 0x020300ff
+
+static bool take_rights(struct kafka_admin *admin, const char *name, rd_kafka_event_t *event,
+                        struct kafka_rights *rights)
+{
+    size_t count = 0;
+    const rd_kafka_TopicDescription_t **topics =
+        rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event), &count);
+    const rd_kafka_error_t *error = count == 1 ? rd_kafka_TopicDescription_error(topics[0]) : NULL;
+    if (count != 1 || rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return fail(admin, "the rights to %.250s: %s", name,
+                    count == 1 ? rd_kafka_error_string(error) : "no answer");
+    const rd_kafka_AclOperation_t *operations =
+        rd_kafka_TopicDescription_authorized_operations(topics[0], &count);
+    rights->told = operations != NULL;
+    for (size_t i = 0; i < count; i++) {
+        rights->read = rights->read || operations[i] == RD_KAFKA_ACL_OPERATION_READ;
+        rights->write = rights->write || operations[i] == RD_KAFKA_ACL_OPERATION_WRITE;
+    }
+    return true;
+}
+
+bool kafka_admin_rights(struct kafka_admin *admin, const char *name, struct kafka_rights *rights)
+{
+    struct call call;
+    const char *names[] = {name};
+    rd_kafka_TopicCollection_t *topics = rd_kafka_TopicCollection_of_topic_names(names, 1);
+    *rights = (struct kafka_rights){0};
+    begin(&call, admin, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
+    rd_kafka_error_destroy(
+        rd_kafka_AdminOptions_set_include_authorized_operations(call.options, 1));
+    rd_kafka_DescribeTopics(admin->client, topics, call.options, call.queue);
+    rd_kafka_event_t *event = wait_for(&call, "describe topic", name);
+    bool ok = event != NULL && take_rights(admin, name, event, rights);
+    end(&call);
+    rd_kafka_TopicCollection_destroy(topics);
+    return ok;
+}
+
+#else
+
+bool kafka_admin_rights(struct kafka_admin *admin, const char *name, struct kafka_rights *rights)
+{
+    (void)admin;
+    (void)name;
+    *rights = (struct kafka_rights){0};
+    return true;
+}
+
+#endif
+
 #if RD_KAFKA_VERSION >= 0x020400ff
 
 bool kafka_admin_set(struct kafka_admin *admin, const char *name,

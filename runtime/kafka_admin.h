@@ -48,6 +48,12 @@ bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id,
                                  void (*each)(void *context, const char *name, const char *value,
                                               bool own),
                                  void *context);
+/* What this user may do with a topic. told false: brokers without an authorizer, and a librdkafka
+ * before 2.3, do not say. */
+struct kafka_rights {
+    bool told, read, write;
+};
+bool kafka_admin_rights(struct kafka_admin *admin, const char *name, struct kafka_rights *rights);
 /* Sets these, and leaves the others of the topic as they are. */
 bool kafka_admin_set(struct kafka_admin *admin, const char *name,
                      const struct kafka_topic_setting *settings, uint32_t count);

@@ -23,8 +23,17 @@ _ABSENT, _EXISTS, _INVALID_PARTITIONS = 3, 36, 37
 LATEST, EARLIEST = -1, -2
 _ACL_TYPES = {"topic": 2, "group": 3, "cluster": 4, "transactional_id": 5}
 _ACL_OPERATIONS = dict(
-    all=2, read=3, write=4, create=5, delete=6, alter=7, describe=8, idempotent_write=12
+    all=2,
+    read=3,
+    write=4,
+    create=5,
+    delete=6,
+    alter=7,
+    describe=8,
+    describe_configs=10,
+    idempotent_write=12,
 )
+_ACL_PATTERNS = {"literal": 3, "prefixed": 4}
 
 
 def java_hash(text):
@@ -559,13 +568,14 @@ class Admin:
 
         self._retry(attempt)
 
-    def allow(self, user, resource, name, operation):
+    def allow(self, user, resource, name, operation, pattern="literal"):
         """Gives a user a right, on a cluster started with acls=True. resource: topic, group,
-        transactional_id or cluster (name "kafka-cluster"); operation: read, write, describe …"""
+        transactional_id or cluster (name "kafka-cluster"); operation: read, write, describe …;
+        pattern: whether names that begin so count too (prefixed)."""
         acl = {
             "type": _ACL_TYPES[resource],
             "name": name,
-            "pattern": 3,
+            "pattern": _ACL_PATTERNS[pattern],
             "principal": f"User:{user}",
             "host": "*",
             "operation": _ACL_OPERATIONS[operation],
