@@ -27,6 +27,25 @@ static void blank_controls(char *text)
     }
 }
 
+/* Of fields that did not fit: no half of a character, and no quote that is left open. */
+static void end_cut(char *text, size_t bytes)
+{
+    size_t end = bytes - 3; /* room for a quote */
+    bool quoted = false;
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+        end--;
+    for (size_t i = 0; i < end; i++) {
+        if (text[i] == '\\' && quoted && i + 1 < end)
+            i++;
+        else if (text[i] == '\\' && quoted)
+            end = i;
+        else if (text[i] == '"')
+            quoted = !quoted;
+    }
+    text[end] = quoted ? '"' : '\0';
+    text[end + 1] = '\0';
+}
+
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
 {
     static const char *const names[] = {"debug", "info", "warning", "error"};
@@ -36,8 +55,10 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
     if (fields_format != NULL) {
         va_list args;
         va_start(args, fields_format);
-        vsnprintf(fields, sizeof fields, fields_format, args);
+        int bytes = vsnprintf(fields, sizeof fields, fields_format, args);
         va_end(args);
+        if (bytes >= (int)sizeof fields)
+            end_cut(fields, sizeof fields);
     }
     snprintf(said, sizeof said, "%s", message);
     blank_controls(said);
@@ -49,14 +70,19 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
 
 const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
 {
+    const unsigned char *at = (const unsigned char *)text;
     size_t used = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && used + 3 < to_bytes;
-         at++) {
+    for (; *at != '\0' && used + 3 < to_bytes; at++) {
         bool late = at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0; /* U+0080 … U+009F */
         if (*at == '"' || *at == '\\')
             to[used++] = '\\';
         to[used++] = late || *at < ' ' || *at == 127 ? ' ' : (char)*at;
         at += late;
+    }
+    if ((*at & 0xC0) == 0x80) { /* cut within a character */
+        while (used > 0 && ((unsigned char)to[used - 1] & 0xC0) == 0x80)
+            used--;
+        used -= used > 0;
     }
     to[used] = '\0';
     return to;

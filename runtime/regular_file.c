@@ -3,14 +3,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define WAYS (O_RDONLY | O_CLOEXEC | O_NOCTTY)
+
+/* Never waits for a writer; on a regular file that another process holds a lease of (a file server
+ * may), until that has given it back. */
+static int open_at_once(const char *path)
+{
+    struct stat about;
+    int fd = open(path, WAYS | O_NONBLOCK);
+    if (fd >= 0 || errno != EWOULDBLOCK)
+        return fd;
+    bool waits = stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    errno = EWOULDBLOCK;
+    return waits ? open(path, WAYS) : -1;
+}
+
 int pipe_open_regular(const char *path)
 {
     struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open_at_once(path);
     if (fd < 0) {
         errno = errno == ENXIO ? ENOTSUP : errno; /* a socket */
         return -1;

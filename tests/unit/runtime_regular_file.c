@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,6 +80,32 @@ static void test_others(void **state)
     assert_string_equal(pipe_regular_reason(ENOENT), strerror(ENOENT));
 }
 
+static int leased = -1;
+
+static void give_back(int number)
+{
+    (void)number;
+    fcntl(leased, F_SETLEASE, F_UNLCK);
+}
+
+/* A file server's lease makes an open that never waits fail: it is waited for until it is over. */
+static void test_leased(void **state)
+{
+    (void)state;
+    const struct sigaction action = {.sa_handler = give_back, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGIO, &action, &before), 0);
+    leased = open(file, O_RDWR | O_CLOEXEC);
+    assert_true(leased >= 0);
+    if (fcntl(leased, F_SETLEASE, F_WRLCK) != 0)
+        skip(); /* a file system without leases */
+    int fd = pipe_open_regular(file);
+    assert_true(fd >= 0);
+    close(fd);
+    close(leased);
+    sigaction(SIGIO, &before, NULL);
+}
+
 static void test_secret(void **state)
 {
     (void)state;
@@ -100,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regular),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_leased),
         cmocka_unit_test(test_secret),
     };
     return cmocka_run_group_tests(tests, make_all, remove_all);
