@@ -19,6 +19,13 @@ from generate_expressions import (
 from generate_sources import Sources
 
 
+def certain_test(expressions, rng):
+    """Neither null nor able to fail."""
+    if rng.random() < 0.5:
+        return expressions.narrowed(0)
+    return f"try({expressions.definite(1)}, {rng.choice(['true', 'false'])})"
+
+
 class Generator(Sources):
     def __init__(self, seed, directory):
         self.rng = random.Random(seed)
@@ -351,7 +358,7 @@ class Generator(Sources):
                 target = (
                     f"to kafka topic 'out.{name}' partitions 3 upsert by {rng.choice(certain)}"
                     + (
-                        f" delete when {Expressions(rng, row.fields).definite(1)}"
+                        f" delete when {certain_test(Expressions(rng, row.fields), rng)}"
                         if rng.random() < 0.5
                         else ""
                     )
