@@ -27,6 +27,7 @@
 #define NAP_MS 2
 #define WAIT_MS 20           /* a shared log wakes up when records come */
 #define POLL_EVERY_US 100000 /* also within a round, however long */
+#define WORK_MOST_US 1000000 /* between the commits of one that is behind, if they take long */
 
 volatile int engine_stop_requested;
 
@@ -336,20 +337,26 @@ static int64_t append_ms(const struct pipe_engine *engine)
     return wall_ms < most_ms ? wall_ms : most_ms;
 }
 
-/* Of one that keeps up, the interval runs from the beginning of a commit to the beginning of the
- * next, so that what a commit takes does not come on top; but a quarter of it passes in between.
- * One that is behind makes its transactions greater. */
-static int64_t next_commit_us(const struct pipe_engine *engine)
+int64_t engine_next_commit_us(const struct pipe_engine *engine)
 {
     int64_t interval_us = engine->options->commit_ms * 1000;
     int64_t at_us = engine->commit_began_us + interval_us;
-    int64_t least_us = engine->last_commit_us + (engine->caught_up ? interval_us / 4 : interval_us);
+    int64_t took_us = engine->last_commit_us - engine->commit_began_us;
+    int64_t most_us = engine->log->open_most_us;
+    int64_t work_us = engine->caught_up ? interval_us / 4 : interval_us;
+    if (most_us == 0 || most_us > WORK_MOST_US)
+        most_us = WORK_MOST_US;
+    if (took_us > most_us)
+        took_us = most_us;
+    if (!engine->caught_up && took_us > work_us)
+        work_us = took_us;
+    int64_t least_us = engine->last_commit_us + work_us;
     return at_us > least_us ? at_us : least_us;
 }
 
 static bool commit_is_due(const struct pipe_engine *engine, int64_t now_us)
 {
-    return now_us >= next_commit_us(engine) ||
+    return now_us >= engine_next_commit_us(engine) ||
            pending_bytes(engine) >= (uint64_t)engine->options->commit_bytes;
 }
 
@@ -463,7 +470,7 @@ static int64_t idle_ms(const struct pipe_engine *engine)
 {
     if (!engine->log->grouped)
         return NAP_MS;
-    int64_t left_us = next_commit_us(engine) - engine_monotonic_us();
+    int64_t left_us = engine_next_commit_us(engine) - engine_monotonic_us();
     if (!engine_has_pending(engine) || left_us > WAIT_MS * 1000)
         return WAIT_MS;
     return left_us > 1000 ? left_us / 1000 : 1;

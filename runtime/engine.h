@@ -182,7 +182,7 @@ void pipe_store_close(struct pipe_store *store);
 const char *pipe_store_error(const struct pipe_store *store);
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store);
 /* Of keys and values, all operators' too; another one can't be read. */
-#define PIPE_STATE_VERSION "4"
+#define PIPE_STATE_VERSION "6"
 const char *pipe_store_version(const struct pipe_store *store);
 /* What the state belongs to; "" in a new one. It is written by the first save. */
 const char *pipe_store_plan(const struct pipe_store *store);
@@ -427,6 +427,12 @@ bool engine_stops(const struct pipe_engine *engine); /* a signal, or engine->sto
 void engine_close(struct pipe_engine *engine);
 extern volatile int engine_stop_requested;             /* by SIGTERM, SIGINT */
 bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
+/* When the next commit is due, monotonic. Of one that keeps up, the interval runs from the
+ * beginning of a commit to the beginning of the next, so that what a commit takes does not come on
+ * top; but a quarter of it passes in between. One that is behind makes its transactions greater: it
+ * works for the interval, and for no less than its last commit took (a second at most, and what the
+ * log allows), else slow commits would leave it no time to catch up. */
+int64_t engine_next_commit_us(const struct pipe_engine *engine);
 
 /* clock.c */
 int64_t engine_monotonic_us(void);

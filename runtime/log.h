@@ -166,6 +166,7 @@ struct pipe_log {
     bool grouped;            /* several processes may share the topics: join, poll, release */
     bool keeps_values;       /* put, get, list */
     uint32_t metadata_bytes; /* of one position's value, at most */
+    int64_t open_most_us;    /* of work between two commits, to be on the safe side; 0: any */
     bool fenced;             /* with an error: a newer instance has taken over */
     char incarnation[33];   /* names the log for the state that is made from it: embedded 128 random
                                bits in hex, Kafka a hash of cluster id, group and topic ids */

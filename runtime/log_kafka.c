@@ -364,8 +364,10 @@ struct pipe_log *pipe_log_kafka_open(const struct pipe_kafka_config *config, cha
     log->solo = config->solo;
     log->prefetch_kib = config->prefetch_kib > 0 ? config->prefetch_kib : PREFETCH_KIB;
     log->common = kafka_common_new(config, error, error_bytes);
-    if (log->common != NULL && kafka_member_open(log, error, error_bytes))
+    if (log->common != NULL && kafka_member_open(log, error, error_bytes)) {
+        log->log.open_most_us = log->common->transaction_timeout_ms * 1000 / 3;
         log->observer = open_observer(log->common, error, error_bytes);
+    }
     if (log->observer != NULL)
         return &log->log;
     close_log(&log->log);
