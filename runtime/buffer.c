@@ -189,20 +189,6 @@ void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
 /* --- Errors ------------------------------------------------------------------------------------
  */
 
-/* Takes back a character that the clipping of a fixed-size text has cut in two. */
-static void trim_cut_character(char *text, size_t size)
-{
-    size_t lead = size;
-    while (lead > 0 && size - lead < 4 && ((uint8_t)text[lead - 1] & 0xC0) == 0x80)
-        lead--;
-    if (lead == 0 || (uint8_t)text[lead - 1] < 0xC0)
-        return;
-    uint8_t first = (uint8_t)text[lead - 1];
-    size_t whole = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if (size - (lead - 1) < whole)
-        text[lead - 1] = '\0';
-}
-
 bool pipe_fail(struct pipe_error *error, const char *field, const char *detail_format, ...)
 {
     if (error == NULL)
@@ -212,8 +198,8 @@ bool pipe_fail(struct pipe_error *error, const char *field, const char *detail_f
     snprintf(error->field, sizeof error->field, "%s", field != NULL ? field : "");
     vsnprintf(error->detail, sizeof error->detail, detail_format, args);
     va_end(args);
-    trim_cut_character(error->field, strlen(error->field));
-    trim_cut_character(error->detail, strlen(error->detail));
+    pipe_utf8_trim(error->field, strlen(error->field));
+    pipe_utf8_trim(error->detail, strlen(error->detail));
     return false;
 }
 

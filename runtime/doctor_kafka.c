@@ -187,19 +187,16 @@ static void check_topics(struct doctor *doctor, struct kafka_admin *admin, uint3
 }
 
 /* With users there are rights, which an older librdkafka cannot ask for. */
-static void tell_of_rights(struct doctor *doctor)
+static void tell_of_rights(struct doctor *doctor, const struct kafka_admin *admin)
 {
     const char *protocol = pipe_kafka_value(&doctor->kafka, "security.protocol");
-    char advice[512], group[160];
-    if (rd_kafka_version() >= 0x020300ff || protocol == NULL ||
-        strcasecmp(protocol, "plaintext") == 0)
+    const char *group = kafka_admin_group(admin);
+    char advice[512];
+    if (kafka_admin_asks_rights || protocol == NULL || strcasecmp(protocol, "plaintext") == 0)
         return;
-    snprintf(group, sizeof group, "pipec.%.140s", doctor->plan->name);
-    if (doctor->kafka.group != NULL)
-        snprintf(group, sizeof group, "%.150s", doctor->kafka.group);
     snprintf(advice, sizeof advice,
-             "see that it has READ and WRITE on these topics, READ on the groups %s*, DESCRIBE and "
-             "WRITE on the transactional ids pipec.%s.*",
+             "see that it has READ and WRITE on these topics, READ on the groups %.150s*, DESCRIBE "
+             "and WRITE on the transactional ids pipec.%.150s.*",
              group, group);
     doctor_find(doctor, DOCTOR_NOTE, AREA, advice,
                 "librdkafka %s cannot ask what this user may read and write (2.3 can)",
@@ -223,7 +220,7 @@ void doctor_kafka(struct doctor *doctor)
     } else {
         if (check_brokers(doctor, &admin, &brokers)) {
             check_topics(doctor, &admin, brokers);
-            tell_of_rights(doctor);
+            tell_of_rights(doctor, &admin);
         }
         kafka_admin_close(&admin);
     }

@@ -30,10 +30,10 @@ static void blank_controls(char *text)
 /* Of fields that did not fit: no half of a character, and no quote that is left open. */
 static void end_cut(char *text, size_t bytes)
 {
-    size_t end = bytes - 3; /* room for a quote */
     bool quoted = false;
-    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
-        end--;
+    text[bytes - 3] = '\0'; /* room for a quote */
+    pipe_utf8_trim(text, bytes - 3);
+    size_t end = strlen(text);
     for (size_t i = 0; i < end; i++) {
         if (text[i] == '\\' && quoted && i + 1 < end)
             i++;
@@ -79,12 +79,9 @@ const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
         to[used++] = late || *at < ' ' || *at == 127 ? ' ' : (char)*at;
         at += late;
     }
-    if ((*at & 0xC0) == 0x80) { /* cut within a character */
-        while (used > 0 && ((unsigned char)to[used - 1] & 0xC0) == 0x80)
-            used--;
-        used -= used > 0;
-    }
     to[used] = '\0';
+    if (*at != '\0')
+        pipe_utf8_trim(to, used);
     return to;
 }
 

@@ -38,6 +38,11 @@ void kafka_admin_close(struct kafka_admin *admin)
     kafka_common_drop(admin->common);
 }
 
+const char *kafka_admin_group(const struct kafka_admin *admin)
+{
+    return admin->common->group;
+}
+
 /* ---- Looking ---- */
 
 static rd_kafka_resp_err_t look(struct kafka_admin *admin, rd_kafka_topic_t *topic,
@@ -263,6 +268,8 @@ bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id, each_set
 
 #if RD_KAFKA_VERSION >= 0x020300ff
 
+const bool kafka_admin_asks_rights = true;
+
 static bool take_rights(struct kafka_admin *admin, const char *name, rd_kafka_event_t *event,
                         struct kafka_rights *rights)
 {
@@ -301,6 +308,8 @@ bool kafka_admin_rights(struct kafka_admin *admin, const char *name, struct kafk
 }
 
 #else
+
+const bool kafka_admin_asks_rights = false;
 
 bool kafka_admin_rights(struct kafka_admin *admin, const char *name, struct kafka_rights *rights)
 {

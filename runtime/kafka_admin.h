@@ -48,8 +48,12 @@ bool kafka_admin_broker_settings(struct kafka_admin *admin, int32_t id,
                                  void (*each)(void *context, const char *name, const char *value,
                                               bool own),
                                  void *context);
-/* What this user may do with a topic. told false: brokers without an authorizer, and a librdkafka
- * before 2.3, do not say. */
+/* The group of the runs; their transactional ids begin with `pipec.GROUP.`. */
+const char *kafka_admin_group(const struct kafka_admin *admin);
+/* Whether rights can be asked for: librdkafka, as it was compiled against, is 2.3 or later. */
+extern const bool kafka_admin_asks_rights;
+/* What this user may do with a topic. told false: it cannot be asked, or the broker does not say.
+ */
 struct kafka_rights {
     bool told, read, write;
 };

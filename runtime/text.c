@@ -57,6 +57,19 @@ bool pipe_utf8_check_slow(const uint8_t *at, const uint8_t *end)
     return true;
 }
 
+void pipe_utf8_trim(char *text, size_t size)
+{
+    size_t lead = size;
+    while (lead > 0 && size - lead < 4 && ((uint8_t)text[lead - 1] & 0xC0) == 0x80)
+        lead--;
+    if (lead == 0 || (uint8_t)text[lead - 1] < 0xC0)
+        return;
+    uint8_t first = (uint8_t)text[lead - 1];
+    size_t whole = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (size - (lead - 1) < whole)
+        text[lead - 1] = '\0';
+}
+
 size_t pipe_utf8_put(char *to, uint32_t code_point)
 {
     if (code_point < 0x80) {

@@ -287,6 +287,8 @@ static inline size_t pipe_utf8_step(const char *at, const char *end)
     return size < left ? size : left;
 }
 size_t pipe_utf8_put(char *to, uint32_t code_point); /* writes 1 to 4 bytes */
+/* Takes back a character that the clipping of a text to `size` bytes has cut in two. */
+void pipe_utf8_trim(char *text, size_t size);
 
 void pipe_base64_add(struct pipe_buf *buf, const void *bytes, size_t size_bytes); /* with padding */
 /* Strict: standard alphabet, padding, no white space, no stray bits. Room: size / 4 * 3 bytes. */
