@@ -336,9 +336,10 @@ static void emit_sink_row(struct emitter *e, const struct sink *sink, const char
 {
     static const char *const kinds[] = {"KAFKA", "CLICKHOUSE", "ICEBERG", "FILE", "STDOUT"};
     const char *format = sink_format(sink);
+    const char *kind = sink->format == FORMAT_PARQUET ? "PARQUET" : kinds[sink->kind];
     emit(e, 1, "[%s] = {", e->sinks.items[sink_index(e, sink)]);
     emit(e, 2, ".name = %s,\n.stream = %s,\n.kind = PIPE_SINK_%s,", c_string_z(e, sink->name.text),
-         names_of(e, sink->from)->index, kinds[sink->kind]);
+         names_of(e, sink->from)->index, kind);
     if (sink->target != NULL)
         emit(e, 2, ".target = %s,", c_string_z(e, sink->target));
     if (sink->kind == SINK_KAFKA)

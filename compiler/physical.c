@@ -303,10 +303,14 @@ static void plan_stream(struct planner *planner, struct stream_plan *at)
         add_tail_stage(planner, at, at->head_stages.items[i]);
 }
 
+#define KEPT_AS_LINES "exactly once: JSON lines in the run directory, cut back to the last commit"
+
 static const char *sink_guarantee(const struct sink *sink)
 {
     if (!sink->exactly_once)
         return "at least once";
+    if (sink->format == FORMAT_PARQUET)
+        return KEPT_AS_LINES;
     switch (sink->kind) {
     case SINK_KAFKA:
         return "exactly once: in the commit that holds the input offsets";
@@ -315,7 +319,7 @@ static const char *sink_guarantee(const struct sink *sink)
     case SINK_CLICKHOUSE:
         return "exactly once: from a topic to the server, or embedded to Native files";
     case SINK_ICEBERG:
-        return "exactly once: JSON lines in the run directory, cut back to the last commit";
+        return KEPT_AS_LINES;
     case SINK_STDOUT:
         break;
     }

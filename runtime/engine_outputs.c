@@ -23,7 +23,7 @@ static char *join(const char *directory, const char *name)
 char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
 {
     const char *path = engine_option_path(engine, sink->name);
-    if (path == NULL && sink->kind == PIPE_SINK_FILE && sink->format != PIPE_FORMAT_PARQUET)
+    if (path == NULL && sink->kind == PIPE_SINK_FILE)
         path = sink->target;
     if (path != NULL)
         return pipe_text_dup(path);

@@ -219,6 +219,16 @@ static void print_table(const struct pipe_engine *engine, uint32_t sink, FILE *t
     fprintf(to, "%s\n", figures.halted ? "; it stands still" : "");
 }
 
+/* Of a sink whose rows are kept, since what writes them to their place is not there yet. */
+static const char *kept_instead(const struct pipe_engine *engine, const struct engine_sink *sink)
+{
+    if (engine->options->no_output || engine_option_path(engine, sink->def->name) != NULL)
+        return "";
+    return sink->def->kind == PIPE_SINK_ICEBERG   ? ", instead of the Iceberg table"
+           : sink->def->kind == PIPE_SINK_PARQUET ? ", instead of Parquet"
+                                                  : "";
+}
+
 static void print_sinks(const struct pipe_engine *engine, FILE *to)
 {
     char text[32];
@@ -232,11 +242,11 @@ static void print_sinks(const struct pipe_engine *engine, FILE *to)
                             : sink->path != NULL   ? sink->path
                             : sink->output != NULL ? "standard output"
                                                    : "discarded";
-        fprintf(to, "  %12s  %s  %s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
+        fprintf(to, "  %12s  %s  %s%s%s\n", pipe_u64_grouped(text, sink->rows), sink->def->name,
                 table            ? "table "
                 : sink->is_topic ? "topic "
                                  : "",
-                place);
+                place, kept_instead(engine, sink));
         print_table(engine, i, to);
     }
 }

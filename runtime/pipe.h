@@ -279,6 +279,7 @@ enum pipe_sink_kind {
     PIPE_SINK_CLICKHOUSE,
     PIPE_SINK_ICEBERG,
     PIPE_SINK_FILE,
+    PIPE_SINK_PARQUET, /* until it is written: JSON lines in the run directory, like ICEBERG */
     PIPE_SINK_STDOUT
 };
 struct pipe_sink_def {

@@ -401,6 +401,12 @@ def one_process_a_directory(build, scratch):
         raise Failure(f"the second process should say one line:\n{second}")
 
 
+def compile_pipe(build, pipe, cwd, program):
+    out = Path(program).parent / "generated"
+    environment = {**os.environ, "PIPEC_HOME": str(ROOT)}
+    call([build / "pipec", "build", pipe, "--out", out, "-o", program], cwd, env=environment)
+
+
 def edited_window(build, scratch):
     """A changed window size changes the windows, and old state is refused by its plan."""
     text = (
@@ -409,19 +415,7 @@ def edited_window(build, scratch):
         .replace("window tumbling 10s", "window tumbling 20s")
     )
     (scratch / "clickstream.pipe").write_text(text)
-    call(
-        [
-            build / "pipec",
-            "build",
-            scratch / "clickstream.pipe",
-            "--out",
-            scratch / "generated",
-            "-o",
-            scratch / "edited",
-        ],
-        ROOT,
-        env={**os.environ, "PIPEC_HOME": str(ROOT)},
-    )
+    compile_pipe(build, scratch / "clickstream.pipe", ROOT, scratch / "edited")
     call(click_run(build, scratch), scratch)
     refused = call(
         [scratch / "edited", "run", "--embedded", "run", "--until-end"], scratch, expect=3
@@ -485,11 +479,7 @@ sink refused from bad to file 'bad.jsonl' format jsonl exactly once;
 def dedup_behind_exchange(build, scratch):
     """An id that comes again after its ttl passes again, wherever commits put the markers."""
     (scratch / "dup.pipe").write_text(DEDUP_PIPE)
-    call(
-        [build / "pipec", "build", "dup.pipe", "--out", "generated", "-o", "dup"],
-        scratch,
-        env={**os.environ, "PIPEC_HOME": str(ROOT)},
-    )
+    compile_pipe(build, "dup.pipe", scratch, "dup")
     rows = "".join(f"{i % 5000},{1700000000000 + i * 100}\n" for i in range(100000))
     for interval in ("1ms", "100ms", "5s"):
         case = scratch / interval
@@ -500,6 +490,36 @@ def dedup_behind_exchange(build, scratch):
         kept = (case / "kept.csv").read_text().splitlines()[1:]
         if len(kept) != 100000:
             raise Failure(f"commits every {interval}: {len(kept)} of 100000 rows passed")
+
+
+def parquet_is_kept(build, scratch):
+    """A sink of Parquet, which is not written yet, makes no file that only has its name."""
+    (scratch / "lake.pipe").write_text(
+        "pipeline lake; source q from file 'q.csv' format csv header columns (id string)\n"
+        "rejects to bad; sink shown from bad to stdout at least once;\n"
+        "sink kept from q to file 'kept.parquet' format parquet exactly once;\n"
+        "sink mine from q to file 'mine.jsonl' format jsonl exactly once;\n"
+    )
+    (scratch / "q.csv").write_text("id\na\nb\n")
+    compile_pipe(build, "lake.pipe", scratch, "lake")
+    said = call([scratch / "lake", "run", "--embedded", "run", "--progress", "never"], scratch)
+    if "kept  run/tables/kept.jsonl, instead of Parquet" not in said:
+        raise Failure(said)
+    kept = (scratch / "run/tables/kept.jsonl").read_text()
+    if (scratch / "kept.parquet").exists() or kept != (scratch / "mine.jsonl").read_text():
+        raise Failure(kept)
+    call([scratch / "lake", "reconcile", "run"], scratch)
+
+
+def demo_numbers(build, scratch):
+    """The demo refuses numbers that it could not come to an end with; no kill is a number."""
+    demo = ROOT / "pipelines/demo.sh"
+    given = {**os.environ, "PROGRAM": str(build / "clickstream"), "RUN": str(scratch / "run")}
+    for name, value in (("EVENTS", "0"), ("RATE", "0"), ("KILLS", "101"), ("SEED", "-1")):
+        call([demo], scratch, expect=2, env={**given, name: value})
+    said = call([demo], scratch, env={**given, "EVENTS": "2000", "KILLS": "0"})
+    if "killed 0 times" not in said or "exact true" not in said.splitlines():
+        raise Failure(said)
 
 
 def expect_one_line(said, *words):
@@ -604,11 +624,7 @@ def closed_descriptors(build, scratch):
             raise Failure(f"{closed}: the lock holds {lock!r}")
         call([program, "reconcile", command[3]], scratch)
     (scratch / "echo.pipe").write_text(ECHO)
-    call(
-        [build / "pipec", "build", "echo.pipe", "--out", "generated", "-o", "echo"],
-        scratch,
-        env={**os.environ, "PIPEC_HOME": str(ROOT)},
-    )
+    compile_pipe(build, "echo.pipe", scratch, "echo")
     for closed, words in (("<&-", "standard input"), ("</dev/null >&-", "standard output")):
         command = by_shell(closed, ["./echo", "run", "--embedded", f"run-{words}"])
         expect_one_line(call(command, scratch, expect=1), words, "is closed")
@@ -720,6 +736,8 @@ def inspect_uncommitted(build, scratch):
 
 TESTS = [
     dedup_behind_exchange,
+    parquet_is_kept,
+    demo_numbers,
     confluent_frames,
     rees46_against_sql,
     rees46_killed,
