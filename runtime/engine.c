@@ -237,17 +237,31 @@ static int64_t backlog(const struct pipe_engine *engine, const struct engine_sou
     return records;
 }
 
-/* Whether the record in hand is due: endless traffic goes on in real time. */
+#define MISSED_MOST_MS (24 * INT64_C(3600000)) /* what is sent at once, on a start */
+
+void engine_begin_pace(struct engine_source *source, int64_t now_us, int64_t wall_ms)
+{
+    int64_t behind_ms = wall_ms - source->ahead.kafka_time_ms;
+    bool goes_on = behind_ms > 0 && behind_ms < MISSED_MOST_MS;
+    source->has_pace = true;
+    source->pace_from_ms = source->ahead.kafka_time_ms;
+    source->pace_from_us = now_us - (goes_on ? behind_ms * 1000 : 0);
+}
+
+bool engine_is_due(const struct engine_source *source, int64_t now_us)
+{
+    return (source->ahead.kafka_time_ms - source->pace_from_ms) * 1000 <=
+           now_us - source->pace_from_us;
+}
+
+/* Whether the record in hand is due. */
 static bool is_due(struct engine_source *source, int64_t now_us)
 {
     if (!source->paced)
         return true;
-    if (source->pace_from_us == 0) {
-        source->pace_from_us = now_us;
-        source->pace_from_ms = source->ahead.kafka_time_ms;
-    }
-    return (source->ahead.kafka_time_ms - source->pace_from_ms) * 1000 <=
-           now_us - source->pace_from_us;
+    if (!source->has_pace)
+        engine_begin_pace(source, now_us, engine_wall_ms());
+    return engine_is_due(source, now_us);
 }
 
 /* Takes records of a traffic generator into the topic of its source. */

@@ -297,8 +297,8 @@ struct engine_source {
     struct pipe_feeder_options feeder_options;
     uint64_t fed; /* records taken from the feeder */
     bool paced;   /* endless traffic goes on in real time */
-    int64_t pace_from_us,
-        pace_from_ms; /* monotonic; kafka_time of the first record of this process */
+    bool has_pace;
+    int64_t pace_from_us, pace_from_ms; /* monotonic; the kafka_time that is due then */
     bool feeder_ended, feeder_dirty;
     bool has_ahead; /* a record is waiting for its time */
     struct pipe_feed_record ahead;
@@ -433,6 +433,11 @@ bool engine_drained(const struct pipe_engine *engine); /* no task has anything t
  * works for the interval, and for no less than its last commit took (a second at most, and what the
  * log allows), else slow commits would leave it no time to catch up. */
 int64_t engine_next_commit_us(const struct pipe_engine *engine);
+/* Ties the times of endless traffic to the clock, by the first record in hand. One of the last day
+ * is due at its own time, so what fell due while no process ran is sent at once; older and later
+ * ones (--start) go on from now, at their rate. */
+void engine_begin_pace(struct engine_source *source, int64_t now_us, int64_t wall_ms);
+bool engine_is_due(const struct engine_source *source, int64_t now_us); /* the record in hand */
 
 /* clock.c */
 int64_t engine_monotonic_us(void);

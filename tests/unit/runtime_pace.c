@@ -1,5 +1,6 @@
 /*
- * runtime_pace.c: when a commit is due, by how long the last one took and whether the run keeps up.
+ * runtime_pace.c: when a commit is due, by how long the last one took and whether the run keeps up;
+ * when endless traffic sends a record.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -55,12 +56,54 @@ static void is_bounded(void **state)
     assert_int_equal(work_ms(4000, false, 50), 100);
 }
 
+/* Whether a record of `time_ms` is sent at `now_us`, if the first one was of `first_ms` when the
+ * clocks were at BEGAN and `wall_ms`. */
+static bool is_sent(int64_t first_ms, int64_t wall_ms, int64_t time_ms, int64_t now_us)
+{
+    struct engine_source source = {.ahead = {.kafka_time_ms = first_ms}};
+    engine_begin_pace(&source, BEGAN, wall_ms);
+    source.ahead.kafka_time_ms = time_ms;
+    return engine_is_due(&source, now_us);
+}
+
+#define WALL INT64_C(1790000000000)
+#define DAY_MS (24 * INT64_C(3600000))
+
+/* Also after a restart: a record that was due while nobody ran does not wait, nor do those behind
+ * it, so that the traffic is back in time at once. */
+static void traffic_is_in_time(void **state)
+{
+    (void)state;
+    for (int64_t behind = 0; behind < DAY_MS; behind = behind * 10 + 300) {
+        assert_true(is_sent(WALL - behind, WALL, WALL - behind, BEGAN));
+        assert_true(is_sent(WALL - behind, WALL, WALL, BEGAN));
+        assert_false(is_sent(WALL - behind, WALL, WALL + 1, BEGAN));
+        assert_true(is_sent(WALL - behind, WALL, WALL + 250, BEGAN + 250 * MS));
+        assert_false(is_sent(WALL - behind, WALL, WALL + 251, BEGAN + 250 * MS));
+    }
+}
+
+/* Traffic of another time goes on at its rate. */
+static void traffic_has_its_rate(void **state)
+{
+    const int64_t firsts[] = {0, WALL - DAY_MS, WALL + 1, WALL + 3 * DAY_MS};
+    (void)state;
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        assert_true(is_sent(firsts[i], WALL, firsts[i], BEGAN));
+        assert_false(is_sent(firsts[i], WALL, firsts[i] + 1, BEGAN));
+        assert_true(is_sent(firsts[i], WALL, firsts[i] + 40, BEGAN + 40 * MS));
+        assert_false(is_sent(firsts[i], WALL, firsts[i] + 41, BEGAN + 40 * MS));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_up),
         cmocka_unit_test(is_behind),
         cmocka_unit_test(is_bounded),
+        cmocka_unit_test(traffic_is_in_time),
+        cmocka_unit_test(traffic_has_its_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
