@@ -6,7 +6,7 @@
 #   pipelines/demo.sh [BUILD]
 #
 # These may be set: SEED (1), EVENTS (600000), RATE (1000 a second, in the time of the events),
-# KILLS (6), RUN (run/demo), PROGRAM (BUILD/clickstream, which is built).
+# KILLS (6; 0 to 100), RUN (run/demo), PROGRAM (BUILD/clickstream, which is built).
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -16,7 +16,6 @@ rate=${RATE:-1000}
 kills=${KILLS:-6}
 run=${RUN:-run/demo}
 program=${PROGRAM:-$build/clickstream}
-most_kills=$((kills + 6)) # until one was inside a commit
 watched=$run/tables/clean_lake.jsonl
 row_bytes=470 # of a row in it, about
 pid=
@@ -30,6 +29,12 @@ for number in "$seed" "$events" "$rate" "$kills"; do
         ;;
     esac
 done
+
+if [ "$events" -eq 0 ] || [ "$rate" -eq 0 ] || [ "$kills" -gt 100 ]; then
+    echo "demo: EVENTS and RATE are 1 or more, KILLS is 0 to 100" >&2
+    exit 2
+fi
+most_kills=$((kills > 0 ? kills + 6 : 0)) # until one was inside a commit
 
 size_of() {
     stat -c %s "$1" 2>/dev/null || echo 0
@@ -85,7 +90,7 @@ wait_for_moment() {
 # One run with its kills, in the first three quarters of the output (later ones only if none was
 # inside a commit); false if it ended before there were enough.
 run_killed() {
-    local killed=0 step=$((750 / kills)) share moment
+    local killed=0 step=$((kills > 0 ? 750 / kills : 0)) share moment
     rm -rf "$run" "$run.log"
     mkdir -p "$run"
     RANDOM=$((seed % 32768))
