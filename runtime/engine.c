@@ -237,7 +237,7 @@ static int64_t backlog(const struct pipe_engine *engine, const struct engine_sou
     return records;
 }
 
-#define MISSED_MOST_MS (24 * INT64_C(3600000)) /* what is sent at once, on a start */
+#define MISSED_MOST_MS INT64_C(600000) /* what is sent at once, on a start */
 
 void engine_begin_pace(struct engine_source *source, int64_t now_us, int64_t wall_ms)
 {

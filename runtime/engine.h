@@ -433,9 +433,9 @@ bool engine_drained(const struct pipe_engine *engine); /* no task has anything t
  * works for the interval, and for no less than its last commit took (a second at most, and what the
  * log allows), else slow commits would leave it no time to catch up. */
 int64_t engine_next_commit_us(const struct pipe_engine *engine);
-/* Ties the times of endless traffic to the clock, by the first record in hand. One of the last day
- * is due at its own time, so what fell due while no process ran is sent at once; older and later
- * ones (--start) go on from now, at their rate. */
+/* Ties the times of endless traffic to the clock, by the first record in hand. One of the last ten
+ * minutes is due at its own time, so what fell due while no process ran is sent at once; older and
+ * later ones (--start) go on from now, at their rate. */
 void engine_begin_pace(struct engine_source *source, int64_t now_us, int64_t wall_ms);
 bool engine_is_due(const struct engine_source *source, int64_t now_us); /* the record in hand */
 

@@ -288,8 +288,8 @@ static void add_to_session(struct model *model, uint32_t w, const struct model_e
                                   .end = event->at + def->size,
                                   .events = 1,
                                   .total = event->n};
-    bool overlapped[1024] = {false};
-    if (model->window_count[w] > 1024)
+    bool overlapped[8192] = {false};
+    if (model->window_count[w] > sizeof overlapped)
         sim_fail("too many sessions for the model");
     for (bool grows = true; grows;) {
         grows = false;
