@@ -265,6 +265,8 @@ bool is_simple_null(const char *null);
 const char *null_operand(struct body *b, const char *null); /* for `&&` and `!` */
 /* Into a variable unless it is atomic already. */
 struct value in_variable(struct body *b, struct value value, const struct type *type);
+/* A text that is too long fails, as an expression does. */
+struct value bounded_text(struct body *b, const char *call, const char *null);
 /* A value that a call may fail to give: statements that call `call` (a format with one %s for
  * `&temporary`). */
 struct value checked_call(struct body *b, const struct type *type, const char *null,
@@ -354,8 +356,6 @@ void emit_reject(struct emitter *e, int level, const struct stream *stream, cons
                  const char *reason, const char *detail);
 void emit_failure(struct emitter *e, int level, const struct stream *stream, const char *counter,
                   const struct expr *expr, const char *leave);
-void emit_overflow_check(struct emitter *e, int level, const struct stream *stream,
-                         const char *counter, const struct expr *expr, const char *leave);
 const char *state_index(struct emitter *e,
                         const struct stream *stream); /* a C expression; needs `task` */
 void emit_dedup(struct emitter *e, const struct stream *stream, const struct step *step);

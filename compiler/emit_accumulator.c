@@ -423,8 +423,6 @@ static void emit_evaluate(struct emitter *e, const struct stream *stream, const 
     emit(e, 1, "if (!%s) {", clause_call(e, function, outs));
     emit_failure(e, 2, stream, "select_rejected", expr, "return;");
     emit(e, 1, "}");
-    if (function->uses_arena)
-        emit_overflow_check(e, 1, stream, "select_rejected", expr, "return;");
 }
 
 void emit_evaluations(struct emitter *e, const struct stream *stream, const struct step *step,

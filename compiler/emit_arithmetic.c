@@ -173,6 +173,12 @@ struct value lower_concat(struct body *b, const struct expr *expr)
     const char *parts = "", *null = NULL;
     size_t count = 0;
     flatten_concat(b, expr, &parts, &count, &null);
+    if (expr->outgrows)
+        return bounded_text(
+            b,
+            arena_printf(b->e->arena, "pipe_fn_concat_within(arena, (struct pipe_str[]){%s}, %zu)",
+                         parts, count),
+            null);
     if (count == 2)
         return loose(arena_printf(b->e->arena, "pipe_fn_concat2(arena, %s)", parts), null,
                      PREC_ATOM);

@@ -22,7 +22,6 @@ static const struct plain_function {
     {"starts_with", "pipe_fn_starts_with", false},
     {"ends_with", "pipe_fn_ends_with", false},
     {"contains", "pipe_fn_contains", false},
-    {"replace", "pipe_fn_replace", true},
     {"split_part", "pipe_fn_split_part", false},
     {"hash64", "pipe_fn_hash64", false},
     {"sha256", "pipe_fn_sha256", true},
@@ -238,10 +237,18 @@ static struct value call_regexp_replace(struct body *b, const struct expr *expr)
 {
     const struct expr *pattern = expr->args.items[1];
     struct value text = lower(b, expr->args.items[0]), by = lower(b, expr->args.items[2]);
-    return called(arena_printf(b->e->arena, "pipe_fn_regexp_replace(arena, %s, %s, %s)",
-                               regex_name(b, pattern->text, pattern->text_bytes), text.code,
-                               by.code),
-                  text.null);
+    const char *call = arena_printf(
+        b->e->arena, "pipe_fn_regexp_replace%s(arena, %s, %s, %s)", expr->outgrows ? "_within" : "",
+        regex_name(b, pattern->text, pattern->text_bytes), text.code, by.code);
+    return expr->outgrows ? bounded_text(b, call, text.null) : called(call, text.null);
+}
+
+static struct value call_replace(struct body *b, const struct expr *expr)
+{
+    const char *null = NULL, *list = arguments(b, expr, 0, &null);
+    const char *call = arena_printf(b->e->arena, "pipe_fn_replace%s(arena, %s)",
+                                    expr->outgrows ? "_within" : "", list);
+    return expr->outgrows ? bounded_text(b, call, null) : called(call, null);
 }
 
 static struct value call_json_value(struct body *b, const struct expr *expr)
@@ -319,9 +326,10 @@ static struct value call_concat(struct body *b, const struct expr *expr)
     if (expr->args.count == 1)
         return lower(b, expr->args.items[0]);
     const char *null = NULL, *list = arguments(b, expr, 0, &null);
-    return called(arena_printf(b->e->arena, "pipe_fn_concat(arena, (struct pipe_str[]){%s}, %zu)",
-                               list, expr->args.count),
-                  null);
+    const char *call =
+        arena_printf(b->e->arena, "pipe_fn_concat%s(arena, (struct pipe_str[]){%s}, %zu)",
+                     expr->outgrows ? "_within" : "", list, expr->args.count);
+    return expr->outgrows ? bounded_text(b, call, null) : called(call, null);
 }
 
 static struct value call_length(struct body *b, const struct expr *expr)
@@ -372,6 +380,7 @@ struct value lower_call(struct body *b, const struct expr *expr)
         {"parse_timestamp", call_time},
         {"format_timestamp", call_time},
         {"concat", call_concat},
+        {"replace", call_replace},
         {"length", call_length},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -116,6 +116,16 @@ struct value checked_call(struct body *b, const struct type *type, const char *n
     return atom(b, name, null_flag);
 }
 
+struct value bounded_text(struct body *b, const char *call, const char *null)
+{
+    struct value value = in_variable(b, loose(call, null, PREC_ATOM), type_simple(TYPE_STRING));
+    body_line(b, "if (pipe_is_too_long(%s))", value.code);
+    b->level++;
+    body_line(b, "return false;");
+    b->level--;
+    return value;
+}
+
 /* ---- literals ---- */
 
 const char *c_int128(struct emitter *e, __int128 value)

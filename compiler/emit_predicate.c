@@ -341,7 +341,7 @@ static bool is_strict(const struct expr *expr)
     case EXPR_UNARY:
         return !expr->fallible;
     case EXPR_BINARY:
-        return expr->op != OP_AND && expr->op != OP_OR &&
+        return expr->op != OP_AND && expr->op != OP_OR && !expr->outgrows &&
                (expr->op == OP_CONCAT || expr->type->kind == TYPE_BOOL || !expr->fallible);
     default:
         return false;

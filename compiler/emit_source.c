@@ -70,8 +70,6 @@ static const char *emit_event_time_value(struct emitter *e, const struct stream 
         emit(e, 1, "if (!%s%s)\n    %s", clause_call(e, function, outs),
              function->nullable && function->fallible ? " || event_time_null" : "", invalid);
     }
-    if (function->uses_arena)
-        emit(e, 1, "if (task->arena.overflow)\n    %s", invalid);
     return "event_time";
 }
 

@@ -46,18 +46,6 @@ void emit_failure(struct emitter *e, int level, const struct stream *stream, con
     emit(e, level, "%s", leave);
 }
 
-void emit_overflow_check(struct emitter *e, int level, const struct stream *stream,
-                         const char *counter, const struct expr *expr, const char *leave)
-{
-    const char *detail = arena_printf(e->arena, "%s: takes more memory than a record may",
-                                      emit_span_text(e, expr->span));
-    emit(e, level, "if (task->arena.overflow) {");
-    emit(e, level + 1, "task->arena.overflow = false;");
-    emit_reject(e, level + 1, stream, counter, "\"expression_failed\"", c_string_z(e, detail));
-    emit(e, level + 1, "%s", leave);
-    emit(e, level, "}");
-}
-
 static void emit_reject_stream(struct emitter *e, const struct stream *stream)
 {
     const struct stream_names *names = names_of(e, stream);
@@ -143,22 +131,16 @@ static void emit_filter(struct emitter *e, const struct stream *stream, const st
         emit_filter_end(e, stream, step, diverted);
         return;
     }
-    if (!function->fallible && !function->uses_arena) {
+    if (!function->fallible) {
         emit(e, 1, "if (%s%s) {", not, clause_call(e, function, ""));
         emit_filter_end(e, stream, step, diverted);
         return;
     }
     const char *passes = arena_printf(e->arena, "%s_%u", step_word(step), number);
-    if (function->fallible) {
-        emit(e, 1, "bool %s = false;", passes);
-        emit(e, 1, "if (!%s) {", clause_call(e, function, arena_printf(e->arena, "&%s", passes)));
-        emit_failure(e, 2, stream, "rejected", step->expr, "return;");
-        emit(e, 1, "}");
-    } else {
-        emit(e, 1, "bool %s = %s;", passes, clause_call(e, function, ""));
-    }
-    if (function->uses_arena)
-        emit_overflow_check(e, 1, stream, "rejected", step->expr, "return;");
+    emit(e, 1, "bool %s = false;", passes);
+    emit(e, 1, "if (!%s) {", clause_call(e, function, arena_printf(e->arena, "&%s", passes)));
+    emit_failure(e, 2, stream, "rejected", step->expr, "return;");
+    emit(e, 1, "}");
     emit(e, 1, "if (%s%s) {", not, passes);
     emit_filter_end(e, stream, step, diverted);
 }
@@ -240,11 +222,14 @@ static void emit_unnest(struct emitter *e, const struct stream *stream, const st
         if (column >= 0 && !made)
             emit_column_copy(e, 1, from, (uint32_t)column, to, (uint32_t)i);
     }
+    /* What a row's expressions take of the arena is free for the next row. */
+    emit(e, 1, "struct pipe_arena_mark mark = pipe_arena_mark(&task->arena);");
     emit(e, 1, "for (uint32_t i = 0; i < item_count; i++) {");
     emit_element(e, step, to, array);
     emit(e, 2, "count->elements++;");
     emit(e, 2, "pipe_new_row(task);");
     emit(e, 2, "%s(task, record, &out);", path->after_unnest);
+    emit(e, 2, "pipe_arena_back_to(&task->arena, mark);");
     emit(e, 1, "}");
     function.comment = clause_comment(e, step->clause->span, NULL);
     stream_function_end(e, &function, arena_printf(e->arena, "unnest_%s", names->ident),
@@ -280,8 +265,6 @@ static void emit_assign(struct emitter *e, const struct stream *stream, const st
     } else {
         emit(e, 1, "out.%s = %s;", member->name, clause_call(e, function, ""));
     }
-    if (function->uses_arena)
-        emit_overflow_check(e, 1, stream, "select_rejected", assign->expr, "return;");
 }
 
 static void emit_select(struct emitter *e, const struct stream *stream, const struct path *path)
@@ -299,7 +282,7 @@ static void emit_select(struct emitter *e, const struct stream *stream, const st
         if (!is_trivial(assign->expr))
             functions[i] =
                 clause_function(e, path->unnested, assign->expr, name, assign->expr->span, NULL);
-        counts |= functions[i] != NULL && (functions[i]->fallible || functions[i]->uses_arena);
+        counts |= functions[i] != NULL && functions[i]->fallible;
     }
     struct function_text function;
     function_begin(e, &function);

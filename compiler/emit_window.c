@@ -62,16 +62,6 @@ static void emit_keep(struct emitter *e, const struct stream *stream, const stru
     emit(e, 1, "struct pipe_window_hit hit = %s(task, %s, record, %s);",
          session ? "pipe_session" : "pipe_window", state, is_ahead_argument(e, stream));
     emit(e, 1, "if (hit.acc != NULL)\n    %s", functions->update_call);
-    bool uses_arena = false; /* in an argument that can't fail: those that can are checked before */
-    for (size_t i = 0; i < 2 * step->aggregate_count; i++)
-        uses_arena =
-            uses_arena || (functions->arguments[i] != NULL && functions->arguments[i]->uses_arena);
-    if (uses_arena) {
-        emit(e, 1, "if (task->arena.overflow)");
-        emit(e, 2,
-             "pipe_fatal(task, \"%%s: an argument takes more memory than a record may\", %s);",
-             c_string_z(e, stream->name.text));
-    }
     if (step->late != NULL && session) {
         emit(e, 1, "if (hit.late > 0)");
         emit(e, 2, "late_%s(task, record, row, hit.late_end);", names->ident);

@@ -705,6 +705,7 @@ void check_expr(struct scope *scope, struct expr **slot)
     case EXPR_SYMBOL:
         break;
     }
+    note_growth(scope, *slot);
 }
 
 void check_decision(struct scope *scope, struct expr **slot, const char *word)

@@ -186,10 +186,16 @@ struct type {
     bool element_null_first;  /* ["null", T] */
 };
 
+/* How long a text can be: percent of the longest record, and bytes on top. */
+struct growth {
+    uint64_t percent, bytes;
+};
+
 struct field {
     const char *name;
     const struct type *type;
     bool nullable;
+    struct growth growth; /* of a text that the program made; 0, 0: as it was read */
     bool has_default;
     json_t *default_value; /* as in the schema: of the first branch of a union */
     bool null_first;       /* the order of the union ["null", T] or [T, "null"], for encoding */

@@ -89,6 +89,11 @@ void report_nullable(struct scope *scope, enum code code, struct expr *expr, con
 /* The first node that can fail by itself, or NULL. */
 const struct expr *fallible_part(const struct expr *expr);
 
+/* expressions_growth.c: a text's greatest length; one that can be too long becomes fallible. */
+void note_growth(const struct scope *scope, struct expr *expr);
+struct growth growth_max(struct growth a, struct growth b);
+struct growth field_growth(const struct field *field);
+
 void check_call(struct scope *scope, struct expr **slot);
 void check_cast(struct scope *scope, struct expr **slot);
 void check_binary(struct scope *scope, struct expr **slot);

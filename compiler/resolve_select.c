@@ -128,6 +128,7 @@ static void add_item(struct selection *selection, struct item *item)
     struct field field = {.name = name,
                           .type = expr->type,
                           .nullable = expr->nullable,
+                          .growth = expr->growth,
                           .span = item->as.text ? item->as.span : item->span};
     keep_origin(builder->scope.row, expr, &field);
     add_column(selection, field, expr, false, item->as.text ? item->as.span : item->span);

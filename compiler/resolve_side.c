@@ -93,8 +93,11 @@ static const struct record_type *unite(struct program *program, const struct rec
     struct record_type *row = row_new(program, name, a->field_count);
     row->field_count = a->field_count;
     memcpy(row->fields, a->fields, a->field_count * sizeof *row->fields);
-    for (size_t i = 0; i < row->field_count; i++)
-        row->fields[i].nullable |= b->fields[field_index(b, row->fields[i].name)].nullable;
+    for (size_t i = 0; i < row->field_count; i++) {
+        const struct field *twin = &b->fields[field_index(b, row->fields[i].name)];
+        row->fields[i].nullable |= twin->nullable;
+        row->fields[i].growth = growth_max(field_growth(&a->fields[i]), field_growth(twin));
+    }
     return row;
 }
 

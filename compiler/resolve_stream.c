@@ -431,6 +431,9 @@ static void report_no_rejects(struct builder *builder)
         const char *text = span_text(program, failing->span);
         struct diag *diag = diag_error(program, PC3101, failing->span,
                                        "`%s` can fail, and nothing takes the row then", text);
+        if (failing->outgrows)
+            diag_note(diag, "data says how long this text is: it can be longer than a text may be, "
+                            "16 times --max-record and 1 MiB");
         if (possible)
             diag_help(diag, "write `try(%s, …)`, or `rejects to rejected` in this stream", text);
         else

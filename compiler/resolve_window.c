@@ -305,9 +305,11 @@ static const struct record_type *window_row(struct builder *builder, const struc
     good &= add_groups(builder, row);
     for (size_t i = 0; i < step->aggregate_count; i++) {
         const struct aggregate *aggregate = &step->aggregates[i];
-        good &= row_add(
-            program, row,
-            made(program, aggregate->name, aggregate->type, aggregate->nullable, aggregate->span));
+        struct field field =
+            made(program, aggregate->name, aggregate->type, aggregate->nullable, aggregate->span);
+        if (aggregate->arg) /* a text is one of its argument's */
+            field.growth = aggregate->arg->growth;
+        good &= row_add(program, row, field);
     }
     if (step->sends_corrections)
         good &=

@@ -98,9 +98,11 @@ struct expr {
     const struct type *type;
     bool nullable;    /* after narrowing: this value may be null here */
     bool fallible;    /* evaluating this node or what is below it can fail (not: inside a try) */
+    bool outgrows;    /* this node makes a text that can be too long */
     bool is_constant; /* only literals below */
-    uint32_t height;  /* of the tree below, at most 1000 in parsed expressions: bounds recursion */
-    bool is_literal;  /* a literal that takes the type of what it meets (not: a folded cast) */
+    struct growth growth; /* of a text */
+    uint32_t height; /* of the tree below, at most 1000 in parsed expressions: bounds recursion */
+    bool is_literal; /* a literal that takes the type of what it meets (not: a folded cast) */
     enum op op;
     bool negated;
     bool boolean;

@@ -108,11 +108,28 @@ void pipe_arena_free(struct pipe_arena *arena)
     pipe_arena_init(arena, arena->limit_bytes);
 }
 
-static void enter_chunk(struct pipe_arena *arena, struct pipe_arena_chunk *chunk)
+/* To `at` in the chunk, with as much behind it as the limit leaves: what is refused must not hang
+ * on the chunks that earlier records have left. */
+static void enter_chunk(struct pipe_arena *arena, struct pipe_arena_chunk *chunk, uint8_t *at,
+                        size_t closed_bytes)
 {
     arena->chunk = chunk;
-    arena->at = arena->begin = chunk != NULL ? chunk->data : NULL;
-    arena->end = chunk != NULL ? chunk->data + chunk->size_bytes : NULL;
+    arena->closed_bytes = closed_bytes;
+    arena->at = arena->begin = arena->end = NULL;
+    if (chunk == NULL)
+        return;
+    size_t left = arena->limit_bytes > closed_bytes ? arena->limit_bytes - closed_bytes : 0;
+    arena->begin = chunk->data;
+    arena->at = at;
+    arena->end = chunk->data + (left < chunk->size_bytes ? left & ~(size_t)15 : chunk->size_bytes);
+    if (arena->end < at)
+        arena->end = at;
+}
+
+static void enter_first_chunk(struct pipe_arena *arena)
+{
+    struct pipe_arena_chunk *first = arena->chunks;
+    enter_chunk(arena, first, first != NULL ? first->data : NULL, 0);
 }
 
 void pipe_arena_reset_slow(struct pipe_arena *arena)
@@ -130,9 +147,8 @@ void pipe_arena_reset_slow(struct pipe_arena *arena)
             }
         }
     }
-    arena->closed_bytes = 0;
     arena->overflow = false;
-    enter_chunk(arena, arena->chunks);
+    enter_first_chunk(arena);
 }
 
 struct pipe_arena_mark pipe_arena_mark(const struct pipe_arena *arena)
@@ -143,28 +159,35 @@ struct pipe_arena_mark pipe_arena_mark(const struct pipe_arena *arena)
 void pipe_arena_back_to(struct pipe_arena *arena, struct pipe_arena_mark mark)
 {
     if (mark.chunk == NULL) { /* marked before the first chunk was there */
-        enter_chunk(arena, arena->chunks);
-        arena->closed_bytes = 0;
+        enter_first_chunk(arena);
         return;
     }
-    enter_chunk(arena, mark.chunk);
-    arena->at = mark.at;
-    arena->closed_bytes = mark.closed_bytes;
+    enter_chunk(arena, mark.chunk, mark.at, mark.closed_bytes);
 }
 
-void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
+static size_t used_bytes(const struct pipe_arena *arena)
+{
+    const struct pipe_arena_chunk *current = arena->chunk;
+    return arena->closed_bytes + (current != NULL ? (size_t)(arena->at - current->data) : 0);
+}
+
+/* `left`: what the new chunk should have at most, unless the bytes asked for need more. */
+static void *take_from_next(struct pipe_arena *arena, size_t size_bytes, size_t left)
 {
     struct pipe_arena_chunk *current = arena->chunk;
-    size_t used = arena->closed_bytes + (current != NULL ? (size_t)(arena->at - current->data) : 0);
-    if (size_bytes > arena->limit_bytes || used > arena->limit_bytes - size_bytes) {
-        arena->overflow = true;
-        return NULL;
-    }
+    size_t used = used_bytes(arena);
     size_bytes = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
-    struct pipe_arena_chunk *next = current != NULL ? current->next : arena->chunks;
+    struct pipe_arena_chunk **link = current != NULL ? &current->next : &arena->chunks;
+    /* What is behind the current one is free: after pipe_arena_back_to there may be big ones. */
+    while (*link != NULL && (*link)->size_bytes < size_bytes &&
+           (*link)->size_bytes > KEPT_CHUNK_BYTES) {
+        struct pipe_arena_chunk *small = *link;
+        *link = small->next;
+        free(small);
+    }
+    struct pipe_arena_chunk *next = *link;
     if (next == NULL || next->size_bytes < size_bytes) {
         size_t wanted = current == NULL ? FIRST_CHUNK_BYTES : current->size_bytes * 2;
-        size_t left = arena->limit_bytes - used;
         if (wanted > KEPT_CHUNK_BYTES)
             wanted = KEPT_CHUNK_BYTES;
         if (wanted > left)
@@ -174,16 +197,34 @@ void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
         struct pipe_arena_chunk *fresh = pipe_malloc(sizeof *fresh + wanted);
         fresh->size_bytes = wanted;
         fresh->next = next;
-        if (current != NULL)
-            current->next = fresh;
-        else
-            arena->chunks = fresh;
-        next = fresh;
+        next = *link = fresh;
     }
-    arena->closed_bytes = used;
-    enter_chunk(arena, next);
-    arena->at += size_bytes;
+    enter_chunk(arena, next, next->data + size_bytes, used);
     return next->data;
+}
+
+void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes)
+{
+    size_t used = used_bytes(arena);
+    if (size_bytes > arena->limit_bytes || used > arena->limit_bytes - size_bytes) {
+        arena->overflow = true;
+        return NULL;
+    }
+    return take_from_next(arena, size_bytes, arena->limit_bytes - used);
+}
+
+void *pipe_arena_more_slow(struct pipe_arena *arena, size_t size_bytes)
+{
+    const struct pipe_arena_chunk *chunk = arena->chunk;
+    size_t rounded = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
+    if (chunk != NULL && rounded <= (size_t)(chunk->data + chunk->size_bytes - arena->at)) {
+        uint8_t *memory = arena->at; /* behind the limit */
+        arena->at += rounded;
+        if (arena->end < arena->at)
+            arena->end = arena->at;
+        return memory;
+    }
+    return take_from_next(arena, size_bytes, KEPT_CHUNK_BYTES);
 }
 
 /* --- Errors ------------------------------------------------------------------------------------

@@ -58,17 +58,13 @@ static struct pipe_str change_case(struct pipe_arena *arena, struct pipe_str s, 
                                    char last, utf8proc_int32_t (*map)(utf8proc_int32_t))
 {
     size_t i = 0;
-    char *result = pipe_arena_alloc(arena, s.size);
-    if (result == NULL)
-        return empty;
+    char *result = pipe_arena_more(arena, s.size);
     for (; i < s.size && (uint8_t)s.data[i] < 0x80; i++)
         result[i] = s.data[i] >= first && s.data[i] <= last ? s.data[i] ^ 0x20 : s.data[i];
     if (i == s.size)
         return pipe_str_of(result, s.size);
     size_t size = map_case(s, map, NULL);
-    result = pipe_arena_alloc(arena, size);
-    if (result == NULL)
-        return empty;
+    result = pipe_arena_more(arena, size);
     return pipe_str_of(result, map_case(s, map, result));
 }
 
@@ -172,8 +168,11 @@ bool pipe_fn_contains(struct pipe_str s, struct pipe_str part)
     return part.size == 0 || find(s, 0, part) != SIZE_MAX;
 }
 
-struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, struct pipe_str from,
-                                struct pipe_str to)
+const char pipe_too_long_text[1] = "";
+static const struct pipe_str too_long = {pipe_too_long_text, 0};
+
+static struct pipe_str replace(struct pipe_arena *arena, struct pipe_str s, struct pipe_str from,
+                               struct pipe_str to, size_t limit_bytes)
 {
     size_t count = 0, size, written = 0, at = 0, hit;
     if (from.size == 0)
@@ -184,10 +183,10 @@ struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, str
         return s;
     if (__builtin_mul_overflow(count, to.size, &size) ||
         __builtin_add_overflow(size, s.size - count * from.size, &size))
-        size = SIZE_MAX; /* refused by the arena */
-    char *result = pipe_arena_alloc(arena, size);
-    if (result == NULL)
-        return empty;
+        size = SIZE_MAX;
+    if (size > limit_bytes)
+        return too_long;
+    char *result = pipe_arena_more(arena, size);
     for (at = 0; (hit = find(s, at, from)) != SIZE_MAX; at = hit + from.size) {
         memcpy(result + written, s.data + at, hit - at);
         written += hit - at;
@@ -197,6 +196,18 @@ struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, str
     }
     memcpy(result + written, s.data + at, s.size - at);
     return pipe_str_of(result, size);
+}
+
+struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, struct pipe_str from,
+                                struct pipe_str to)
+{
+    return replace(arena, s, from, to, SIZE_MAX / 4);
+}
+
+struct pipe_str pipe_fn_replace_within(struct pipe_arena *arena, struct pipe_str s,
+                                       struct pipe_str from, struct pipe_str to)
+{
+    return replace(arena, s, from, to, arena->limit_bytes);
 }
 
 struct pipe_str pipe_fn_split_part(struct pipe_str s, struct pipe_str separator, int64_t n)
@@ -221,15 +232,22 @@ struct pipe_str pipe_fn_concat(struct pipe_arena *arena, const struct pipe_str *
     size_t size = 0, written = 0;
     for (size_t i = 0; i < count; i++)
         size += parts[i].size;
-    char *result = pipe_arena_alloc(arena, size);
-    if (result == NULL)
-        return empty;
+    char *result = pipe_arena_more(arena, size);
     for (size_t i = 0; i < count; i++) {
         if (parts[i].size > 0)
             memcpy(result + written, parts[i].data, parts[i].size);
         written += parts[i].size;
     }
     return pipe_str_of(result, size);
+}
+
+struct pipe_str pipe_fn_concat_within(struct pipe_arena *arena, const struct pipe_str *parts,
+                                      size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += parts[i].size;
+    return size > arena->limit_bytes ? too_long : pipe_fn_concat(arena, parts, count);
 }
 
 struct pipe_str pipe_fn_concat2(struct pipe_arena *arena, struct pipe_str a, struct pipe_str b)
@@ -353,7 +371,7 @@ bool pipe_cast_string_uuid(struct pipe_arena *arena, struct pipe_str s, struct p
         *out = s;
         return true;
     }
-    char *text = s.size == 36 ? pipe_arena_alloc(arena, 36) : NULL;
+    char *text = s.size == 36 ? pipe_arena_more(arena, 36) : NULL;
     if (text == NULL || !pipe_uuid_read(s, text))
         return false;
     *out = pipe_str_of(text, 36);
@@ -465,8 +483,7 @@ bool pipe_cast_i64_date(int64_t x, int32_t *out)
 
 static struct pipe_str keep(struct pipe_arena *arena, const char *text, size_t size)
 {
-    struct pipe_str out;
-    return pipe_str_copy(arena, pipe_str_of(text, size), &out) ? out : empty;
+    return pipe_str_of(memcpy(pipe_arena_more(arena, size), text, size), size);
 }
 
 struct pipe_str pipe_cast_i64_string(struct pipe_arena *arena, int64_t x)

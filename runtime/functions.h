@@ -7,7 +7,8 @@
  *   - `bool f(args, T *out)`     fallible (`expression_failed`), or, where the comment says
  * PRESENT, null if false;
  *   - an arena comes first where a result needs memory; other results point into their arguments.
- * Beyond the arena's limit a result is '' and arena->overflow is set: test it once a record.
+ * Texts are as long as they have to be; _within is for those that data can make longer than any
+ * record: beyond arena->limit_bytes the result is the one that pipe_is_too_long knows.
  * Positions and lengths are in code points, counting from 1.
  * Types in names: bool i32 i64 f32 f64 decimal string uuid enum bytes date ts_ms ts_us duration
  * (ms).
@@ -21,6 +22,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+extern const char pipe_too_long_text[1];
+static inline bool pipe_is_too_long(struct pipe_str s)
+{
+    return s.data == pipe_too_long_text;
+}
 
 /* --- Strings ---------------------------------------------------------------------------------- */
 
@@ -53,12 +60,16 @@ bool pipe_fn_contains(struct pipe_str s, struct pipe_str part);
 /* Every occurrence from the left, not overlapping; `from` = '' changes nothing. */
 struct pipe_str pipe_fn_replace(struct pipe_arena *arena, struct pipe_str s, struct pipe_str from,
                                 struct pipe_str to);
+struct pipe_str pipe_fn_replace_within(struct pipe_arena *arena, struct pipe_str s,
+                                       struct pipe_str from, struct pipe_str to);
 /* Part n; n < 1 or beyond the last part: ''. With the separator '' all of s is part 1. */
 struct pipe_str pipe_fn_split_part(struct pipe_str s, struct pipe_str separator, int64_t n);
 /* pipe_fn_concat(arena, (struct pipe_str[]){a, b, c}, 3) */
 struct pipe_str pipe_fn_concat(struct pipe_arena *arena, const struct pipe_str *parts,
                                size_t count);
 struct pipe_str pipe_fn_concat2(struct pipe_arena *arena, struct pipe_str a, struct pipe_str b);
+struct pipe_str pipe_fn_concat_within(struct pipe_arena *arena, const struct pipe_str *parts,
+                                      size_t count);
 
 /* `%` any text, `_` one code point, no escape; the whole of s must match. */
 bool pipe_fn_like(struct pipe_str s, struct pipe_str pattern);
@@ -85,6 +96,9 @@ bool pipe_fn_regexp_extract(const struct pipe_regex *regex, struct pipe_str s, i
  */
 struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pipe_regex *regex,
                                        struct pipe_str s, struct pipe_str text);
+struct pipe_str pipe_fn_regexp_replace_within(struct pipe_arena *arena,
+                                              const struct pipe_regex *regex, struct pipe_str s,
+                                              struct pipe_str text);
 
 /* --- Numbers: abs of integers is pipe_abs_i32 / _i64 (fallible) --------------------------------
  */

@@ -117,9 +117,7 @@ int64_t pipe_fn_hash64(struct pipe_str s)
 
 static struct pipe_str hex_text(struct pipe_arena *arena, const uint8_t digest[32])
 {
-    char *text = pipe_arena_alloc(arena, 64);
-    if (text == NULL)
-        return PIPE_STR("");
+    char *text = pipe_arena_more(arena, 64);
     pipe_hex_write(text, digest, 32);
     return pipe_str_of(text, 64);
 }

@@ -395,8 +395,11 @@ bool pipe_fn_json_value(struct pipe_arena *arena, struct pipe_str s, struct pipe
     if (c == '"') {
         if (!json_scan_string(&scan, &text))
             return false;
-        if (!json_text_value(text, arena, &value))
-            value = PIPE_STR(""); /* the arena notes the overflow */
+        value = text.raw;
+        if (text.escaped) {
+            char *plain = pipe_arena_more(arena, text.raw.size);
+            value = pipe_str_of(plain, json_unescape(text.raw, plain));
+        }
     } else if (!json_scan_value(&scan, &value)) {
         return false;
     }

@@ -84,18 +84,17 @@ bool pipe_fn_regexp_extract(const struct pipe_regex *regex, struct pipe_str s, i
     return true;
 }
 
-struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pipe_regex *regex,
-                                       struct pipe_str s, struct pipe_str text)
+// All matches replaced; false if that has more bytes than the limit.
+static bool replace_matches(const struct pipe_regex *regex, struct pipe_str s, struct pipe_str text,
+                            size_t limit_bytes, struct pipe_buf *out)
 {
     re2::StringPiece input = piece(s), rewrite = piece(text);
     enum { all_groups = 10 };
     re2::StringPiece groups[all_groups];
     int wanted = 1 + re2::RE2::MaxSubmatch(rewrite);
-    struct pipe_str nothing = {"", 0};
-    struct pipe_buf result = {nullptr, 0, 0};
     size_t at = 0, copied = 0;
     bool changed = false;
-    while (at <= input.size() && result.size <= arena->limit_bytes &&
+    while (at <= input.size() && out->size <= limit_bytes &&
            regex->engine.Match(input, at, input.size(), re2::RE2::UNANCHORED, groups, wanted)) {
         size_t begin = static_cast<size_t>(groups[0].data() - input.data());
         size_t end = begin + groups[0].size();
@@ -108,23 +107,46 @@ struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pi
             if (begin == input.size())
                 break;
             at = begin + pipe_utf8_step(input.data() + begin, input.data() + input.size());
-            pipe_buf_add(&result, input.data() + copied, at - copied);
+            pipe_buf_add(out, input.data() + copied, at - copied);
             copied = at;
             changed = false;
             continue;
         }
-        pipe_buf_add(&result, input.data() + copied, begin - copied);
+        pipe_buf_add(out, input.data() + copied, begin - copied);
         std::string replaced;
         regex->engine.Rewrite(&replaced, rewrite, groups, wanted);
-        pipe_buf_add(&result, replaced.data(), replaced.size());
+        pipe_buf_add(out, replaced.data(), replaced.size());
         copied = at = end;
         changed = true;
     }
-    pipe_buf_add(&result, input.data() + copied, input.size() - copied);
-    char *copy = static_cast<char *>(pipe_arena_alloc(arena, result.size));
-    struct pipe_str out = copy != nullptr ? pipe_str_of(copy, result.size) : nothing;
-    if (copy != nullptr && result.size > 0)
-        memcpy(copy, result.data, result.size);
+    pipe_buf_add(out, input.data() + copied, input.size() - copied);
+    return out->size <= limit_bytes;
+}
+
+static struct pipe_str replaced_text(struct pipe_arena *arena, const struct pipe_regex *regex,
+                                     struct pipe_str s, struct pipe_str text, size_t limit_bytes)
+{
+    struct pipe_buf result = {nullptr, 0, 0};
+    struct pipe_str out = {pipe_too_long_text, 0};
+    if (replace_matches(regex, s, text, limit_bytes, &result)) {
+        char *copy = static_cast<char *>(pipe_arena_more(arena, result.size));
+        if (result.size > 0)
+            memcpy(copy, result.data, result.size);
+        out = pipe_str_of(copy, result.size);
+    }
     pipe_buf_free(&result);
     return out;
+}
+
+struct pipe_str pipe_fn_regexp_replace(struct pipe_arena *arena, const struct pipe_regex *regex,
+                                       struct pipe_str s, struct pipe_str text)
+{
+    return replaced_text(arena, regex, s, text, SIZE_MAX / 4);
+}
+
+struct pipe_str pipe_fn_regexp_replace_within(struct pipe_arena *arena,
+                                              const struct pipe_regex *regex, struct pipe_str s,
+                                              struct pipe_str text)
+{
+    return replaced_text(arena, regex, s, text, arena->limit_bytes);
 }

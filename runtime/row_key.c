@@ -70,9 +70,9 @@ bool pipe_key_str(const uint8_t **at, const uint8_t *end, struct pipe_str *out)
 bool pipe_key_uuid(const uint8_t **at, const uint8_t *end, struct pipe_arena *arena,
                    struct pipe_str *out)
 {
-    char *text = end - *at >= 16 ? pipe_arena_alloc(arena, 36) : NULL;
-    if (text == NULL)
+    if (end - *at < 16)
         return false;
+    char *text = pipe_arena_more(arena, 36);
     pipe_uuid_from_bytes(*at, text);
     *at += 16;
     *out = pipe_str_of(text, 36);

@@ -412,10 +412,8 @@ static size_t put_part(char *to, char letter, const char *text, unsigned fractio
 static struct pipe_str format_time(struct pipe_arena *arena, const char *text,
                                    unsigned fraction_digits, struct pipe_str format)
 {
-    char *result = pipe_arena_alloc(arena, format.size * 3); /* %f: 2 characters become 6 */
+    char *result = pipe_arena_more(arena, format.size * 3); /* %f: 2 characters become 6 */
     size_t size = 0;
-    if (result == NULL)
-        return PIPE_STR("");
     for (size_t i = 0; i < format.size; i++) {
         if (format.data[i] == '%' && i + 1 < format.size)
             size += put_part(result + size, format.data[++i], text, fraction_digits);

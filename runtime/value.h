@@ -79,9 +79,9 @@ static inline void pipe_buf_clear(struct pipe_buf *buf)
 /*
  * A bump allocator, reset per record or batch; pointers stay valid until the reset, chunks are kept
  * and used again. Alignment is 16 bytes. `limit_bytes` bounds what one reset period may hand out:
- *   pipe_arena_alloc  returns NULL beyond it (decoders refuse the record then);
- *   functions of functions.h give '' and set `overflow`: whoever ran a record's expressions tests
- * it once, treats the record as failed, and resets.
+ *   pipe_arena_alloc  returns NULL beyond it, and sets `overflow`: decoders refuse the record then;
+ *   pipe_arena_more   is for what is bounded otherwise, as what expressions make of a record: the
+ *                     program says how often how much. It never returns NULL.
  */
 struct pipe_arena_chunk;
 struct pipe_arena {
@@ -105,6 +105,7 @@ void pipe_arena_reset_slow(struct pipe_arena *arena);
 struct pipe_arena_mark pipe_arena_mark(const struct pipe_arena *arena);
 void pipe_arena_back_to(struct pipe_arena *arena, struct pipe_arena_mark mark);
 void *pipe_arena_slow(struct pipe_arena *arena, size_t size_bytes);
+void *pipe_arena_more_slow(struct pipe_arena *arena, size_t size_bytes);
 
 /* Nothing was handed out since the last reset. */
 static inline bool pipe_arena_is_fresh(const struct pipe_arena *arena)
@@ -126,6 +127,17 @@ static inline void *pipe_arena_alloc(struct pipe_arena *arena, size_t size_bytes
     size_t rounded = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
     if (PIPE_UNLIKELY(rounded < size_bytes || rounded > (size_t)(arena->end - arena->at)))
         return pipe_arena_slow(arena, size_bytes);
+    void *memory = arena->at;
+    arena->at += rounded;
+    return memory;
+}
+
+/* Not zeroed, also beyond the limit; size_bytes < SIZE_MAX / 2. */
+static inline void *pipe_arena_more(struct pipe_arena *arena, size_t size_bytes)
+{
+    size_t rounded = (size_bytes + 15 + (size_bytes == 0)) & ~(size_t)15;
+    if (PIPE_UNLIKELY(rounded > (size_t)(arena->end - arena->at)))
+        return pipe_arena_more_slow(arena, size_bytes);
     void *memory = arena->at;
     arena->at += rounded;
     return memory;

@@ -71,9 +71,16 @@ def floats(op, a, b, single):
     return float32(value) if single else value
 
 
+def bounded(value):
+    """A text is no longer than 16 records of 1 MiB, and 1 MiB."""
+    if isinstance(value, str) and len(value.encode()) > 17 << 20:
+        raise Failed("the text is too long")
+    return value
+
+
 def arithmetic(op, kind, a, a_type, b, b_type):
     if op == "||":
-        return a + b
+        return bounded(a + b)
     if kind.kind in ("float32", "float64"):
         return fn.in_range(floats(op, a, b, kind.kind == "float32"), kind)
     if kind.kind == "decimal":
@@ -401,7 +408,7 @@ def compile_call(node):
 
     def call(row, context):
         values = [arg(row, context) for arg in args]
-        return None if None in values else act(values, types, kind)
+        return None if None in values else bounded(act(values, types, kind))
 
     return call
 

@@ -198,6 +198,49 @@ def inject_batches(scratch):
         raise Failure(f"{len(values)} rows, or another order")
 
 
+# ---- programs built and run ----
+
+GROWN = """pipeline grown;
+source s from file 's.csv' format csv header
+  columns (a string, b string, at timestamp_ms) event time at watermark 1s rejects to refused;
+stream joined from s
+  select
+    at,
+    octet_length(replace(a, ',', b))              as plain,
+    try(octet_length(replace(a, ',', b)), -1)     as tried,
+    try(replace(a, ',', b) || '!' is not null, false) as chained
+  rejects to refused;
+stream caught from s
+  select at, try(octet_length(replace(a, ',', b)), -1) as tried;
+sink joined_rows from joined to file 'joined.jsonl' format jsonl exactly once;
+sink caught_rows from caught to file 'caught.jsonl' format jsonl exactly once;
+sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once;
+"""
+
+
+def built(scratch, name, text):
+    """The program, compiled and run to its end; its output files as rows."""
+    (scratch / f"{name}.pipe").write_text(text)
+    call([OPTIONS.pipec, "build", f"{name}.pipe", "-o", name], cwd=scratch)
+    call([scratch / name, "run", "--embedded", f"run-{name}", "--progress", "never"], cwd=scratch)
+    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()]
+            for path in scratch.glob("*.jsonl") if path.stem != "s"}
+
+
+def grown_texts(scratch):
+    """A text that outgrows its limit refuses its row or is caught; the run goes on."""
+    time = "2026-01-01T00:00:00Z"
+    lines = ["a,b,at", f'"x,y",-,{time}', f'"{"," * 4500}",{"z" * 4500},{time}', f"q,r,{time}"]
+    (scratch / "s.csv").write_text("\n".join(lines) + "\n")
+    rows = built(scratch, "grown", GROWN)
+    plain = [(row["plain"], row["tried"], row["chained"]) for row in rows["joined"]]
+    tried = [row["tried"] for row in rows["caught"]]
+    refused = [(row["reason"], row["rule"], row["detail"]) for row in rows["refused"]]
+    if plain != [(3, 3, True), (1, 1, True)] or tried != [3, -1, 1] or refused != [
+            ("expression_failed", "joined", "octet_length(replace(a, ',', b))")]:
+        raise Failure(f"{plain} {tried} {refused}")
+
+
 # ---- all ----
 
 def inline_pipes():
@@ -229,7 +272,7 @@ def cases():
         if pipe.with_suffix(".after.pipe").exists():
             yield f"update {pipe.name}", lambda scratch, pipe=pipe: updated(pipe, scratch)
     for test in (documented, only_one, as_json, nothing_is_left, errors_first, inject_runs,
-                 inject_refuses, inject_batches):
+                 inject_refuses, inject_batches, grown_texts):
         yield test.__name__, test
 
 

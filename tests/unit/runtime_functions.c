@@ -411,13 +411,22 @@ static void test_bounded_results(void **state)
     pipe_arena_init(&small, 1000);
     char text[400];
     memset(text, 'a', sizeof text);
-    check(pipe_fn_replace(&small, pipe_str_of(text, sizeof text), str("a"), str("aaaaaa")), "");
-    assert_true(small.overflow);
-    pipe_arena_reset(&small);
-    check(replaced("ab", "b", "c"), "ac");
+    struct pipe_str many = pipe_str_of(text, sizeof text), by = str("aaaaaa");
+    struct pipe_str parts[] = {many, many, many};
     struct pipe_regex *regex = pipe_regex_compile("a", NULL);
-    check(pipe_fn_regexp_replace(&small, regex, pipe_str_of(text, sizeof text), str("aaaaaa")), "");
-    assert_true(small.overflow);
+    assert_true(pipe_is_too_long(pipe_fn_replace_within(&small, many, str("a"), by)));
+    assert_true(pipe_is_too_long(pipe_fn_regexp_replace_within(&small, regex, many, by)));
+    assert_true(pipe_is_too_long(pipe_fn_concat_within(&small, parts, 3)));
+    check(pipe_fn_replace_within(&small, str("ab"), str("b"), str("c")), "ac");
+    check(pipe_fn_concat_within(&small, (struct pipe_str[]){str("ab"), str("c")}, 2), "abc");
+    assert_false(pipe_is_too_long(pipe_fn_replace_within(&small, str(""), str("b"), str("c"))));
+    /* What the program bounds is never refused, however little room there is. */
+    assert_int_equal(pipe_fn_replace(&small, many, str("a"), by).size, 6 * sizeof text);
+    assert_int_equal(pipe_fn_regexp_replace(&small, regex, many, by).size, 6 * sizeof text);
+    assert_int_equal(pipe_fn_concat(&small, parts, 3).size, 3 * sizeof text);
+    check(pipe_cast_i64_string(&small, 12), "12");
+    assert_false(small.overflow);
+    assert_null(pipe_arena_alloc(&small, 16));
     pipe_regex_free(regex);
     pipe_arena_free(&small);
 }

@@ -69,6 +69,30 @@ static void test_arena(void **state)
     pipe_arena_free(&arena);
 }
 
+/* What expressions take beyond the limit is no room for decoders, in this record or a later one. */
+static void test_arena_more(void **state)
+{
+    (void)state;
+    struct pipe_arena arena;
+    pipe_arena_init(&arena, 1 << 10);
+    memset(pipe_arena_more(&arena, 5000), 1, 5000);
+    assert_null(pipe_arena_alloc(&arena, 16));
+    struct pipe_arena_mark mark = pipe_arena_mark(&arena);
+    for (size_t size = 16; size < (size_t)8 << 20; size *= 2) { /* rows of an array, each longer */
+        memset(pipe_arena_more(&arena, size), 2, size);
+        memset(pipe_arena_more(&arena, 100), 3, 100);
+        pipe_arena_back_to(&arena, mark);
+    }
+    pipe_arena_reset(&arena);
+    assert_non_null(pipe_arena_alloc(&arena, 1008));
+    assert_non_null(pipe_arena_alloc(&arena, 16));
+    assert_false(arena.overflow);
+    assert_null(pipe_arena_alloc(&arena, 1));
+    memset(pipe_arena_more(&arena, 16), 4, 16);
+    assert_null(pipe_arena_alloc(&arena, 1));
+    pipe_arena_free(&arena);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -580,14 +604,23 @@ static void test_hashes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffer),           cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_errors),           cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_base64),           cmocka_unit_test(test_uuid),
-        cmocka_unit_test(test_checked_integers), cmocka_unit_test(test_integer_text),
-        cmocka_unit_test(test_float_text),       cmocka_unit_test(test_float_read),
-        cmocka_unit_test(test_decimal_text),     cmocka_unit_test(test_decimal_arithmetic),
-        cmocka_unit_test(test_sum256),           cmocka_unit_test(test_calendar),
-        cmocka_unit_test(test_instants),         cmocka_unit_test(test_first_instant),
+        cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_more),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_uuid),
+        cmocka_unit_test(test_checked_integers),
+        cmocka_unit_test(test_integer_text),
+        cmocka_unit_test(test_float_text),
+        cmocka_unit_test(test_float_read),
+        cmocka_unit_test(test_decimal_text),
+        cmocka_unit_test(test_decimal_arithmetic),
+        cmocka_unit_test(test_sum256),
+        cmocka_unit_test(test_calendar),
+        cmocka_unit_test(test_instants),
+        cmocka_unit_test(test_first_instant),
         cmocka_unit_test(test_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

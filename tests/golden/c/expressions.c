@@ -427,13 +427,6 @@ static void select_priced(struct pipe_task *task, const struct pipe_record *reco
     out.big_sale_null = !priced_big_sale(row, &out.big_sale);
     out.any_sale_null = !priced_any_sale(row, &out.any_sale);
     out.label = priced_label(&task->arena, row);
-    if (task->arena.overflow) {
-        task->arena.overflow = false;
-        count->select_rejected++;
-        reject_refused(task, record, "expression_failed", "priced",
-                       "upper(substring(name, 2, 3)) || '-' || coalesce(note, '?'): takes more memory than a record may");
-        return;
-    }
     out.digits_null = !priced_digits(row, &out.digits);
     if (!priced_share(row, &out.share, &out.share_null)) {
         count->select_rejected++;

@@ -189,13 +189,6 @@ static void select_for_(struct pipe_task *task, const struct pipe_record *record
     out.task = row->task;
     out.row = row->row;
     out.record = for__record(&task->arena, row);
-    if (task->arena.overflow) {
-        task->arena.overflow = false;
-        count->select_rejected++;
-        reject_c____(task, record, "expression_failed", "for",
-                     "\"größe in m\" || task: takes more memory than a record may");
-        return;
-    }
     out.gr____e_in_m_2 = row->row;
     count->selected++;
     pipe_new_row(task);

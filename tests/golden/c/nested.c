@@ -555,12 +555,14 @@ static void unnest_lines(struct pipe_task *task, const struct pipe_record *recor
     out.note = row->note;
     out.note_null = row->note_null;
     out.placed_at = row->placed_at;
+    struct pipe_arena_mark mark = pipe_arena_mark(&task->arena);
     for (uint32_t i = 0; i < item_count; i++) {
         out.item = items[i];
         out.item_index = (int32_t)i;
         count->elements++;
         pipe_new_row(task);
         select_lines(task, record, &out);
+        pipe_arena_back_to(&task->arena, mark);
     }
 }
 

@@ -241,13 +241,6 @@ static void select_requests(struct pipe_task *task, const struct pipe_record *re
     out.at = row->at;
     out.client = requests_client(row);
     out.request = requests_request(&task->arena, row);
-    if (task->arena.overflow) {
-        task->arena.overflow = false;
-        count->select_rejected++;
-        pipe_fatal(task, "%s: %s: %s", "requests", "expression_failed",
-                   "regexp_replace(split_part(line, '\"', 2), '\\d+', '#'): takes more memory than a record may");
-        return;
-    }
     out.status = requests_status(row);
     out.hour = requests_hour(row);
     count->selected++;
