@@ -27,6 +27,12 @@ const char *default_problem(struct program *program, struct slot slot, const jso
     return type_problem(program, slot.type, value);
 }
 
+const char *plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 static const char *not_a(struct program *program, const json_t *value, const char *what)
 {
     return arena_printf(program->arena, "%s is not %s", json_written(program, value), what);
@@ -139,7 +145,7 @@ static const char *string_problem(struct program *program, const struct type *ty
     if (!type->is_json)
         return NULL;
     json_t *inner = json_loadb(json_string_value(value), json_string_length(value),
-                               JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+                               JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
     if (inner == NULL)
         return not_a(program, value, "JSON text");
     json_decref(inner);
@@ -149,7 +155,7 @@ static const char *string_problem(struct program *program, const struct type *ty
 static const char *enum_problem(struct program *program, const struct type *type,
                                 const json_t *value)
 {
-    const char *text = json_string_value(value);
+    const char *text = plain_text(value);
     for (size_t i = 0; text != NULL && i < type->symbol_count; i++)
         if (strcmp(type->symbols[i], text) == 0)
             return NULL;

@@ -6,6 +6,7 @@
  * reported. Messages point into the schema file and, second, at the clause that names it.
  */
 #include "contracts.h"
+#include "../runtime/schema_json.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -423,7 +424,7 @@ static const char *json_problem(struct program *program, const json_error_t *err
         return "it is nested too deep";
     case json_error_null_character:
     case json_error_null_byte_in_key:
-        return "a string holds a NUL";
+        return "a string that is no default and no doc holds a NUL";
     default:
         return arena_strndup(program->arena, error->text, strlen(error->text));
     }
@@ -433,8 +434,8 @@ static json_t *load_json(struct schema_reader *reader)
 {
     const struct source *source = reader->source;
     json_error_t error;
-    json_t *root =
-        json_loadb(source->text, source->size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *root = pipe_schema_json(source->text, source->size,
+                                    JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (root != NULL) {
         arena_defer(reader->program->arena, release_json, root);
         return root;

@@ -264,7 +264,7 @@ static bool read_enum_default(struct schema_reader *reader, struct schema_value 
     struct schema_value given = value_member(reader, value, "default");
     if (given.json == NULL)
         return true;
-    const char *text = json_string_value(given.json);
+    const char *text = plain_text(given.json);
     for (size_t i = 0; text != NULL && i < type->symbol_count; i++)
         if (strcmp(type->symbols[i], text) == 0)
             type->enum_default = type->symbols[i];

@@ -94,6 +94,8 @@ const char *short_name(const char *full_name);
 /* The writer's field that is read into `reader`: of its name, else of its first alias that is
  * there; or NULL. */
 const struct field *matching_field(const struct field *reader, const struct record_type *writer);
+/* A string without U+0000, which a default may hold; NULL: it is no such string. */
+const char *plain_text(const json_t *value);
 /* contract_check; `accepts`: the first version must read all others, whatever is declared. */
 bool check_versions(struct program *program, const struct contract *contract, struct span where,
                     bool accepts);

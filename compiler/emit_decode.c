@@ -4,6 +4,7 @@
  * settled here, not at run time.
  */
 #include "emit.h"
+#include "../runtime/schema_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -416,7 +417,8 @@ static const char *decode_record(struct decoding *d, const struct resolve_record
 
 const char *compact_json(struct emitter *e, const char *text, size_t size_bytes)
 {
-    json_t *json = json_loadb(text, size_bytes, JSON_DECODE_ANY, NULL);
+    json_error_t error;
+    json_t *json = pipe_schema_json(text, size_bytes, JSON_DECODE_ANY, &error);
     char *compact = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
     const char *copy = compact == NULL ? arena_strndup(e->arena, text, size_bytes)
                                        : arena_strndup(e->arena, compact, strlen(compact));

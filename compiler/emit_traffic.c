@@ -43,7 +43,8 @@ static void add_json_string(struct text *out, const char *text, size_t size)
 /* A text that is JSON itself, for columns that hold such; false: it is not. */
 static bool add_json_text(struct text *out, const char *text, size_t size)
 {
-    json_t *json = json_loadb(text, size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    json_t *json =
+        json_loadb(text, size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
     if (json != NULL)
         text_add(out, text, size);
     json_decref(json);

@@ -1,5 +1,6 @@
 /* logical.c: the plan as a list of nodes (plan_nodes.def), and that list as JSON. */
 #include "plan_nodes.h"
+#include "../runtime/schema_json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -75,8 +76,9 @@ static void drop_docs(json_t *schema)
  * types) decides what rows come out too. */
 static json_t *definition_json(const struct schema *schema)
 {
+    json_error_t error;
     json_t *definition =
-        json_loadb(schema->source->text, schema->source->size, JSON_DECODE_ANY, NULL);
+        pipe_schema_json(schema->source->text, schema->source->size, JSON_DECODE_ANY, &error);
     drop_docs(definition);
     return definition;
 }

@@ -4,6 +4,7 @@
  * refused.
  */
 #include "avro_schema_tree.h"
+#include "schema_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,7 +315,7 @@ struct pipe_writer_schema *pipe_writer_schema_parse(const char *json, size_t siz
     error[0] = '\0';
     json_error_t cause;
     json_t *root = size_bytes <= PIPE_SCHEMA_MAX_BYTES
-                       ? json_loadb(json, size_bytes, JSON_DECODE_ANY, &cause)
+                       ? pipe_schema_json(json, size_bytes, JSON_DECODE_ANY, &cause)
                        : NULL;
     if (root == NULL) {
         snprintf(error, error_bytes, "its schema is not JSON, or longer than 1 MiB");

@@ -193,7 +193,7 @@ static bool push_versions(struct push *push, const struct pipe_contract *contrac
 static bool push_file(struct push *push)
 {
     json_error_t cause;
-    json_t *json = json_load_file(push->schema_file, 0, &cause);
+    json_t *json = json_load_file(push->schema_file, JSON_ALLOW_NUL, &cause);
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     if (text == NULL || strlen(text) > SCHEMA_FILE_BYTES) {

@@ -220,7 +220,7 @@ static bool is_unique(const struct reconcile *r, uint32_t source, const char *co
  * them apart and nothing but `require` is on the way. -1: none. Found in the plan's JSON. */
 static int32_t dedup_stream(const struct reconcile *r, uint32_t source)
 {
-    json_t *plan = json_loads(r->plan->plan_json, 0, NULL), *node, *key;
+    json_t *plan = json_loads(r->plan->plan_json, JSON_ALLOW_NUL, NULL), *node, *key;
     int32_t found = -1;
     size_t i, k;
     json_array_foreach(json_object_get(plan, "nodes"), i, node)

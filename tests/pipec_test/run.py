@@ -241,6 +241,38 @@ def grown_texts(scratch):
         raise Failure(f"{plain} {tried} {refused}")
 
 
+def free_defaults(scratch):
+    """Defaults of a schema with U+0000, and with a number beyond 64 bits for a double."""
+    fields = [{"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+              {"name": "t", "type": "string", "default": "a\0b", "doc": "\0"},
+              {"name": "b", "type": "bytes", "default": "\0\u0001"},
+              {"name": "d", "type": "double", "default": 2**70}]
+    schema = {"type": "record", "name": "r", "fields": fields}
+    (scratch / "r.avsc").write_text(json.dumps(schema))
+    (scratch / "s.jsonl").write_text('{"at":"2026-01-01T00:00:00Z"}\n')
+    rows = built(scratch, "free", """pipeline free;
+contract r from 'r.avsc';
+source s from file 's.jsonl' format jsonl contract r
+  event time at watermark 1s rejects to refused;
+sink out from s to file 'out.jsonl' format jsonl exactly once;
+sink again from s to file 'again.avro' format avro contract r exactly once;
+sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once;
+""")
+    if rows["refused"] or [(row["t"], row["b"], row["d"]) for row in rows["out"]] != [
+            ("a\0b", "AAE=", 2.0**70)]:
+        raise Failure(str(rows))
+    # The schema in the header of the file is read again.
+    rows = built(scratch, "second", """pipeline second;
+contract r from 'r.avsc';
+source s from file 'again.avro' format avro contract r
+  event time at watermark 1s rejects to refused;
+sink twice from s to file 'twice.jsonl' format jsonl exactly once;
+sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once;
+""")
+    if rows["twice"] != rows["out"] or rows["refused"]:
+        raise Failure(str(rows))
+
+
 # ---- all ----
 
 def inline_pipes():
@@ -272,7 +304,7 @@ def cases():
         if pipe.with_suffix(".after.pipe").exists():
             yield f"update {pipe.name}", lambda scratch, pipe=pipe: updated(pipe, scratch)
     for test in (documented, only_one, as_json, nothing_is_left, errors_first, inject_runs,
-                 inject_refuses, inject_batches, grown_texts):
+                 inject_refuses, inject_batches, grown_texts, free_defaults):
         yield test.__name__, test
 
 
