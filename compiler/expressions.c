@@ -519,14 +519,8 @@ static void check_pattern(struct scope *scope, struct expr *expr)
         return;
     if (expr->kind == EXPR_MATCHES) {
         int groups;
-        char *error;
-        if (!regex_check(expr->text, expr->text_bytes, &groups, &error)) {
-            struct diag *diag = diag_error(scope->program, PC3014, expr->span,
-                                           "this is not a regular expression: %s", error);
-            diag_help(diag, "patterns are RE2's: no look-around, no back-references");
-            free(error);
+        if (!check_regex(scope, expr->span, expr->text, expr->text_bytes, &groups))
             return;
-        }
     }
     expr->type = type_simple(TYPE_BOOL);
     expr->nullable = expr->left->nullable;

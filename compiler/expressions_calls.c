@@ -111,19 +111,36 @@ static bool check_length(struct scope *scope, struct expr *expr)
     return true;
 }
 
-static bool pattern_groups(struct scope *scope, struct expr *expr, int *groups)
+bool check_regex(struct scope *scope, struct span at, const char *pattern, size_t size_bytes,
+                 int *groups)
 {
     char *error;
+    if (!regex_check(pattern, size_bytes, groups, &error)) {
+        struct diag *diag =
+            diag_error(scope->program, PC3014, at, "this is not a regular expression: %s", error);
+        diag_help(diag, "patterns are RE2's: no look-around, no back-references");
+        free(error);
+        return false;
+    }
+    int size = regex_size(pattern, size_bytes);
+    if (size <= MAX_REGEX_INSTRUCTIONS)
+        return true;
+    struct diag *diag =
+        diag_error(scope->program, PC3014, at,
+                   "this regular expression is too large: %d instructions, of at most %d", size,
+                   MAX_REGEX_INSTRUCTIONS);
+    diag_note(diag, "a long text could take seconds; `x{n,m}` counts as m times x");
+    diag_help(diag,
+              "write `*` or `+` for a great number, or split it: `x matches … or x matches …`");
+    return false;
+}
+
+static bool pattern_groups(struct scope *scope, struct expr *expr, int *groups)
+{
     const struct expr *pattern = expr->args.items[1];
     if (!take_letter(scope, expr, 0, 's') || !need_literal(scope, expr, 1, "a pattern"))
         return false;
-    if (regex_check(pattern->text, pattern->text_bytes, groups, &error))
-        return true;
-    struct diag *diag = diag_error(scope->program, PC3014, pattern->span,
-                                   "this is not a regular expression: %s", error);
-    diag_help(diag, "patterns are RE2's: no look-around, no back-references");
-    free(error);
-    return false;
+    return check_regex(scope, pattern->span, pattern->text, pattern->text_bytes, groups);
 }
 
 static bool check_regexp_extract(struct scope *scope, struct expr *expr)

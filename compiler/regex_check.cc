@@ -56,6 +56,16 @@ extern "C" bool regex_check(const char *pattern, size_t size_bytes, int *groups,
     return false;
 }
 
+// As a program over bytes that are characters: for UTF-8, classes of many characters are large but
+// take no longer.
+extern "C" int regex_size(const char *pattern, size_t size_bytes)
+{
+    RE2::Options options = quiet_options();
+    options.set_encoding(RE2::Options::EncodingLatin1);
+    RE2 regex(re2::StringPiece(pattern, size_bytes), options);
+    return regex.ok() ? regex.ProgramSize() : 0;
+}
+
 extern "C" bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *text,
                                     size_t text_bytes, char **error)
 {

@@ -114,6 +114,11 @@ bool int128_scale(__int128 *value, unsigned digits); /* × 10^digits; false beyo
 
 /* "regex" is RE2 syntax; *groups its capturing groups. False: *error is a malloc'ed reason. */
 bool regex_check(const char *pattern, size_t size_bytes, int *groups, char **error);
+/* Instructions of its program, to each of which a byte of a text may lead. */
+int regex_size(const char *pattern, size_t size_bytes);
+/* Whether it is one, and not too large; reports what it is not. */
+bool check_regex(struct scope *scope, struct span at, const char *pattern, size_t size_bytes,
+                 int *groups);
 /* The replacement text refers only to groups that exist. */
 bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *text,
                          size_t text_bytes, char **error);
@@ -140,6 +145,8 @@ bool help_date_arithmetic(struct scope *scope, struct diag *diag, const struct e
 /* --- statements --- */
 
 enum { MAX_COLUMNS = 2000 }; /* of a row that the program makes */
+/* Of a regex. A byte takes 10 ns an instruction at worst, so a record of 1 MiB about a second. */
+enum { MAX_REGEX_INSTRUCTIONS = 128 };
 
 enum entity_kind { ENTITY_PIPELINE, ENTITY_CONTRACT, ENTITY_STREAM, ENTITY_SINK, ENTITY_TRAFFIC };
 

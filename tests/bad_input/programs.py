@@ -172,6 +172,8 @@ def meaning_cases():
         ProgramCase("bad_regex", where("b is not null and b matches '(('")),
         ProgramCase("regex_too_large", where(
             "b is not null and b matches '((a{1000}){1000}){1000}'")),
+        ProgramCase("regex_of_many_steps", where(
+            "b is not null and b matches '(a{1,100}){1,10}z'"), says=("2024 instructions", "128")),
         ProgramCase("regex_of_100_kb", where(
             "b is not null and b matches '" + "(a|b)" * 20_000 + "'"), exits=(0, 1)),
         ProgramCase("divides_by_zero", where("a / 0 > 1")),
