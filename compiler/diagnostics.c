@@ -229,6 +229,11 @@ bool diag_is_shown(const struct diag *diag)
     return !diag->muted;
 }
 
+bool diag_is_full(const struct program *program)
+{
+    return program->diags != NULL && program->diags->shown_errors >= SHOWN_MAX;
+}
+
 unsigned diag_error_count(const struct program *program)
 {
     return program->diags == NULL ? 0 : program->diags->error_count;

@@ -692,7 +692,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct syntax *s)
     enum { MOST = YYNTOKENS };
     yysymbol_kind_t kinds[MOST];
     const char *expected[MOST];
-    int count = yypcontext_expected_tokens(context, kinds, MOST);
+    bool is_shown = !diag_is_full(s->program);
+    int count = is_shown ? yypcontext_expected_tokens(context, kinds, MOST) : 0;
     for (int i = 0; i < count; i++)
         expected[i] = yysymbol_name(kinds[i]);
     syntax_error(s, yysymbol_name(yypcontext_token(context)), *yypcontext_location(context),

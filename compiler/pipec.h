@@ -129,6 +129,8 @@ bool diag_is_shown(const struct diag *diag); /* false: beyond the limit, or said
 struct diag *diag_detached(struct program *program, const char *head, struct span at,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 void diag_print_one(const struct diag *diag, FILE *to, bool json);
+/* No further error is shown, only counted: what it would say need not be found out. */
+bool diag_is_full(const struct program *program);
 unsigned diag_error_count(const struct program *program);
 void diag_print(const struct program *program, FILE *to, bool json);
 

@@ -1,5 +1,6 @@
 /* resolve_table.c: tables: order, partitions, rollups, corrections, upserts; sinks together. */
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 #include "resolve_sink.h"
 
@@ -409,46 +410,79 @@ static void find_places(struct program *program, struct places *places)
     }
 }
 
-static bool same_target(const struct sink *a, const struct sink *b)
+/* Something that a sink writes: a file, a table, its own or a roll-up's. */
+struct written {
+    enum sink_kind kind;
+    const char *place;
+    size_t sink;
+};
+typedef VEC(struct written) written_list;
+
+static int compare_written(const void *a, const void *b)
 {
-    if (a->kind != b->kind || a->kind == SINK_KAFKA)
-        return false;
-    if (a->kind == SINK_STDOUT) /* lines of JSON say themselves what they are */
-        return a->format != FORMAT_JSONL || b->format != FORMAT_JSONL;
-    if (!a->target || !b->target)
-        return false;
-    return strcmp(a->target, b->target) == 0;
+    const struct written *one = a, *other = b;
+    if (one->kind != other->kind)
+        return one->kind < other->kind ? -1 : 1;
+    int order = strcmp(one->place, other->place);
+    return order != 0 ? order : (one->sink > other->sink) - (one->sink < other->sink);
 }
 
-static void check_pair(struct program *program, const struct places *places, size_t a, size_t b)
+static void report_two_sinks(struct program *program, const struct sink *first,
+                             const struct sink *second, const char *place)
 {
-    const struct sink *first = program->sinks.items[a], *second = program->sinks.items[b];
-    bool files = places->sinks[a] && places->sinks[b];
-    bool clash =
-        files ? strcmp(places->sinks[a], places->sinks[b]) == 0 : same_target(first, second);
-    const char *table = second->target;
-    for (size_t i = 0; second->kind == SINK_CLICKHOUSE && i < second->rollup_count; i++) {
-        const char *rollup = second->rollups[i].table;
-        if (first->kind != SINK_CLICKHOUSE || !first->target)
-            continue;
-        if (strcmp(rollup, first->target) == 0) {
-            clash = true;
-            table = rollup;
-        }
-    }
-    for (size_t i = 0; first->kind == SINK_CLICKHOUSE && i < first->rollup_count; i++)
-        if (second->kind == SINK_CLICKHOUSE && second->target &&
-            strcmp(first->rollups[i].table, second->target) == 0)
-            clash = true;
-    if (!clash)
-        return;
     struct diag *diag =
         second->kind == SINK_STDOUT
             ? diag_error(program, PC5207, second->span, "standard output is written by two sinks")
-            : diag_error(program, PC5207, second->span, "'%s' is written by two sinks", table);
+            : diag_error(program, PC5207, second->span, "'%s' is written by two sinks",
+                         second->kind == SINK_FILE ? second->target : place);
     diag_also(diag, first->span, "the other");
     diag_note(diag, "what one has written could not be told from what the other has");
     diag_help(diag, "unite the streams (`stream both from a, b;`) or write to two places");
+}
+
+/* Sorted: what two sinks write stands side by side. */
+static void check_places(struct program *program, const struct places *places)
+{
+    written_list all = {0};
+    for (size_t i = 0; i < program->sinks.count; i++) {
+        const struct sink *sink = program->sinks.items[i];
+        const char *target = places->sinks[i] ? places->sinks[i] : sink->target;
+        bool is_shared = sink->kind == SINK_KAFKA || sink->kind == SINK_STDOUT;
+        if (target && !is_shared)
+            vec_push(program->arena, &all, ((struct written){sink->kind, target, i}));
+        for (size_t k = 0; sink->kind == SINK_CLICKHOUSE && k < sink->rollup_count; k++)
+            vec_push(program->arena, &all,
+                     ((struct written){sink->kind, sink->rollups[k].table, i}));
+    }
+    if (all.count > 1)
+        qsort(all.items, all.count, sizeof *all.items, compare_written);
+    size_t first = 0;
+    for (size_t i = 1; i < all.count; i++) {
+        struct written *a = &all.items[first], *b = &all.items[i];
+        if (a->kind != b->kind || strcmp(a->place, b->place) != 0)
+            first = i;
+        else if (a->sink != b->sink)
+            report_two_sinks(program, program->sinks.items[a->sink], program->sinks.items[b->sink],
+                             b->place);
+    }
+}
+
+/* Lines of JSON say themselves what they are: several sinks may print them. */
+static void check_stdout(struct program *program)
+{
+    const struct sink *first = NULL, *first_other = NULL;
+    for (size_t i = 0; i < program->sinks.count; i++) {
+        const struct sink *sink = program->sinks.items[i];
+        if (sink->kind != SINK_STDOUT)
+            continue;
+        const struct sink *clash = sink->format == FORMAT_JSONL ? first_other : first;
+        if (clash)
+            report_two_sinks(program, clash, sink, NULL);
+        if (!first)
+            first = sink;
+        if (!first_other && sink->format != FORMAT_JSONL)
+            first_other = sink;
+    }
 }
 
 /* Whether a file of that path is one of those that the source's pattern names. */
@@ -486,11 +520,11 @@ void check_sinks_together(struct resolver *resolver)
     struct program *program = resolver->program;
     struct places places;
     find_places(program, &places);
-    for (size_t i = 0; i < program->sinks.count; i++) {
-        const struct sink *second = program->sinks.items[i];
-        for (size_t j = 0; j < i; j++)
-            check_pair(program, &places, j, i);
-        if ((second->kind == SINK_KAFKA || second->kind == SINK_FILE) && second->target)
+    check_places(program, &places);
+    check_stdout(program);
+    for (size_t i = 0; i < program->sinks.count && !diag_is_full(program); i++) {
+        const struct sink *sink = program->sinks.items[i];
+        if ((sink->kind == SINK_KAFKA || sink->kind == SINK_FILE) && sink->target)
             check_loop(program, &places, i);
     }
 }

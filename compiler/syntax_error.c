@@ -467,6 +467,11 @@ void syntax_error(struct syntax *s, const char *found, struct span at, const cha
         set.names[set.count++] = expected[i];
     enum code code = code_of(found);
     struct diag *diag;
+    if (diag_is_full(s->program)) {
+        diag_error(s->program, code, at, "unexpected %s", found);
+        s->quiet = s->last_token != ';';
+        return;
+    }
     if (code == PC1005) {
         bool is_name = strcmp(found, "unclosed name") == 0;
         diag = diag_error(s->program, code, at, "this %s is not closed", is_name ? "name" : "text");

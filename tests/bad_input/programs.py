@@ -141,6 +141,14 @@ def many_error_cases():
             "select " + ", ".join(f"a || {i} as c{i}" for i in range(5_000)))),
         ProgramCase("same_name_5000", HEAD.encode() + b"contract c from 'x.avsc';\n" * 5_000),
         ProgramCase("statements_that_are_none", b"select * from t;\n" * 1_000),
+        *(ProgramCase(f"mib_of_{name}", (word * MIB)[:MIB], says=("PC1", "more errors"))
+          for name, word in [("semicolons", b";"), ("names", b"a b;"), ("streams", b"stream a;")]),
+        *(ProgramCase(f"mib_of_{name}", (word * MIB)[:MIB])
+          for name, word in [("parentheses", b"("), ("stream", b"stream "), ("quotes", b"'"),
+                             ("dashes", b"--"), ("lines", b"\n"), ("not", b"not "),
+                             ("sinks", b"sink a from b to file 'x';"),
+                             ("contracts", b"contract c from 'x';"),
+                             ("selects", b"stream a from b select a;\n")]),
     ]
 
 
