@@ -7,17 +7,20 @@
 #include "command.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
 enum { FLAGS_MAX_BYTES = 64 * 1024 };
+enum { PROGRAM_BYTES = 64 << 20 }; /* of a program and what the C compiler makes on the way */
 
 typedef VEC(const char *) word_list;
 
@@ -75,7 +78,14 @@ static bool find_surroundings(struct arena *arena, struct surroundings *found)
         {home, "/runtime"}, {own, "/../runtime"}, {own, "/../../runtime"}};
     const struct place archive_places[] = {{home, ""}, {own, ""}, {home, "/build"}};
     bool failed = false;
-    const char *header = find_file(arena, header_places, 3, "pipe.h", &failed);
+    const char *header = find_file(arena, header_places, home != NULL ? 1 : 3, "pipe.h", &failed);
+    if (!failed && header == NULL && home != NULL) {
+        complain(
+            "PIPEC_HOME names `%s`, where `runtime/pipe.h` is not; set it to the directory that "
+            "holds runtime/ and libpipe.a, or unset it",
+            home);
+        return false;
+    }
     if (!failed)
         found->archive = find_file(arena, archive_places, 3, "libpipe.a", &failed);
     if (failed)
@@ -166,6 +176,38 @@ static int run(const word_list *words)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* The directory of a file; "." if it has none. */
+static const char *directory_of(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return ".";
+    return arena_strndup(arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* Whether a file system on which the C compiler writes is full, or nearly: told if so. */
+static bool tell_full_disk(struct arena *arena, const char *program_path)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (temporary == NULL || temporary[0] == '\0')
+        temporary = "/tmp";
+    const char *places[] = {directory_of(arena, program_path), temporary};
+    for (size_t i = 0; i < 2; i++) {
+        struct statvfs disk;
+        if (statvfs(places[i], &disk) != 0)
+            continue;
+        uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+        if (free_bytes >= PROGRAM_BYTES && (disk.f_files == 0 || disk.f_favail > 0))
+            continue;
+        complain("the C compiler could not write `%s`: %s; the file system of `%s` has %" PRIu64
+                 " KiB free. Make room there%s",
+                 program_path, strerror(ENOSPC), places[i], free_bytes / 1024,
+                 i == 0 ? ", or name another place with -o" : ", or set TMPDIR to another place");
+        return true;
+    }
+    return false;
+}
+
 static int compile(struct arena *arena, const struct surroundings *found, const char *c_path,
                    const char *program_path, bool quick)
 {
@@ -201,7 +243,9 @@ static int compile(struct arena *arena, const struct surroundings *found, const 
 
     int status = run(&words);
     if (status == 0 && rename(unfinished, program_path) != 0) {
-        complain("cannot write `%s`: %s", program_path, strerror(errno));
+        tell_file_error("write", program_path, errno);
+        status = -1;
+    } else if (status > 0 && tell_full_disk(arena, program_path)) {
         status = -1;
     } else if (status > 0) {
         complain(

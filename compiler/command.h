@@ -53,6 +53,8 @@ int build_program(const char *c_path, const char *program_path, bool quick);
 
 /* "pipec: …" and a line end on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Of a file that cannot be written, by errno `error`: one line, and what helps. */
+void tell_file_error(const char *doing, const char *path, int error);
 /* Whether all that was printed to stdout has arrived; false after a message. */
 bool flush_stdout(void);
 

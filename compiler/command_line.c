@@ -320,6 +320,26 @@ static const struct command_row *row_of(enum command command)
     return &command_rows[i];
 }
 
+/* Of two values one would be lost without a word. */
+static bool is_given_once(const struct line *line, size_t at, enum command command)
+{
+    const struct option_row *row = line->options[at].row;
+    for (size_t i = 0; row->has_value && i < at; i++) {
+        const struct option_row *other = line->options[i].row;
+        if (other->option == row->option) {
+            complain("option `%s` is given twice", row->name);
+            return false;
+        }
+        bool outs = (row->option == OPTION_O && other->option == OPTION_OUT) ||
+                    (row->option == OPTION_OUT && other->option == OPTION_O);
+        if (outs && command == COMPILE) {
+            complain("`-o` and `--out` are the same option here: one is to be given");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Which command `--help` is asked of; NULL: none. */
 static const char *help_topic(const struct line *line)
 {
@@ -353,6 +373,8 @@ static int run_line(struct line *line)
             complain("option `%s` does not go with `%s`", option->name, row->takes);
             return usage();
         }
+        if (!is_given_once(line, i, (enum command)command))
+            return usage();
         int code =
             apply_option((enum command)command, option->option, line->options[i].value, &options);
         if (code != 0)

@@ -146,12 +146,21 @@ static bool synced(int fd)
     return status == 0;
 }
 
+void tell_file_error(const char *doing, const char *path, int error)
+{
+    complain("cannot %s `%s`: %s", doing, path, strerror(error));
+    if (error == EACCES || error == EROFS)
+        fprintf(stderr, "  = help: make it writable\n");
+    if (error == ENOSPC || error == EDQUOT)
+        fprintf(stderr, "  = help: make room on its disk, or write to another one\n");
+}
+
 /* Replaces the content of a file by a rename in its directory; false after a message. */
 bool replace_file(struct arena *arena, const char *path, const struct text *text)
 {
     char *real = realpath(path, NULL); /* a link stays a link */
     if (real == NULL) {
-        complain("cannot write `%s`: %s", path, strerror(errno));
+        tell_file_error("write", path, errno);
         return false;
     }
     const char *unfinished = arena_printf(arena, "%s.%ld.new", real, (long)getpid());
@@ -170,7 +179,7 @@ bool replace_file(struct arena *arena, const char *path, const struct text *text
         error = errno;
     }
     if (!written) {
-        complain("cannot write `%s`: %s", path, strerror(error));
+        tell_file_error("write", path, error);
         if (file != NULL)
             unlink(unfinished);
     }

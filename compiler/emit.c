@@ -1,6 +1,7 @@
 /* emit.c: generated/NAME/NAME.c, put together from its sections, and the writing of files. */
 #define _GNU_SOURCE /* asprintf */
 #include "emit.h"
+#include "command.h"
 #include "emit_artifacts.h"
 
 #include <errno.h>
@@ -12,13 +13,10 @@
 
 /* ---- files ---- */
 
+/* False; says what errno means. */
 static bool file_error(const char *doing, const char *path)
 {
-    fprintf(stderr, "pipec: cannot %s `%s`: %s\n", doing, path, strerror(errno));
-    if (errno == EACCES || errno == EROFS)
-        fprintf(stderr, "  = help: make it writable\n");
-    if (errno == ENOSPC)
-        fprintf(stderr, "  = help: the disk is full\n");
+    tell_file_error(doing, path, errno);
     return false;
 }
 

@@ -1,9 +1,14 @@
-"""Commands that a test runs, and how it fails."""
+"""Commands that a test runs, on a small disk too, and how it fails."""
 
+import contextlib
 import subprocess
 
 
 class Failure(Exception):
+    pass
+
+
+class Skipped(Exception):
     pass
 
 
@@ -24,3 +29,22 @@ def call(command, cwd, expect=0, **options):
             f"{result.stdout[-4000:]}"
         )
     return result.stdout
+
+
+@contextlib.contextmanager
+def small_disk(directory, size):
+    directory.mkdir()
+    try:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)],
+            capture_output=True,
+            text=True,
+        )
+    except FileNotFoundError:
+        raise Skipped("there is no mount") from None
+    if mounted.returncode != 0:
+        raise Skipped(f"a small disk can't be mounted: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)

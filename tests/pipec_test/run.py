@@ -273,6 +273,36 @@ sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once
         raise Failure(str(rows))
 
 
+# ---- what is around pipec ----
+
+def small_stack(scratch):
+    """The deepest expressions are compiled on a small stack."""
+    head = ("pipeline p;\nsource s from file 'x.csv' format csv columns (a int64) rejects to r;\n"
+            "stream t from s where ")
+    tail = (";\nsink k from t to file 'k.jsonl' format jsonl exactly once;\n"
+            "sink l from r to file 'l.jsonl' format jsonl exactly once;\n")
+    for number, text in enumerate([" or ".join(["a > 1"] * 990), "(" * 190 + "a > 1" + ")" * 190,
+                                   "try(" * 190 + "a > 1" + ", true)" * 190]):
+        path = scratch / f"deep{number}.pipe"
+        path.write_text(head + text + tail)
+        call(["sh", "-c", 'ulimit -s 128; exec "$0" "$1" --out "$2"', OPTIONS.pipec, path,
+              scratch / "out"])
+
+
+def wrong_surroundings(scratch):
+    """No runtime where PIPEC_HOME points, no C compiler, no room for what it writes."""
+    (scratch / "p.pipe").write_text(GROWN)
+    build = [OPTIONS.pipec, "build", "p.pipe", "-o", "p"]
+    wants(call(build, 1, scratch, PIPEC_HOME="/nowhere").stdout, "PIPEC_HOME names `/nowhere`",
+          "or unset it")
+    wants(call(build, 1, scratch, CC="/nowhere/cc").stdout,
+          "cannot run the C compiler `/nowhere/cc`: No such file", "name one in CC")
+    for words in (["--out", "a", "--out", "b"], ["-o", "a", "--out=b"]):
+        call([OPTIONS.pipec, "p.pipe", *words], 2, scratch)
+    if (scratch / "a").exists() or (scratch / "b").exists():
+        raise Failure("one of two places was written")
+
+
 # ---- all ----
 
 def inline_pipes():
@@ -304,7 +334,8 @@ def cases():
         if pipe.with_suffix(".after.pipe").exists():
             yield f"update {pipe.name}", lambda scratch, pipe=pipe: updated(pipe, scratch)
     for test in (documented, only_one, as_json, nothing_is_left, errors_first, inject_runs,
-                 inject_refuses, inject_batches, grown_texts, free_defaults):
+                 inject_refuses, inject_batches, grown_texts, free_defaults, small_stack,
+                 wrong_surroundings):
         yield test.__name__, test
 
 

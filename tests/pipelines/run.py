@@ -25,17 +25,13 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from commands import Failure, call
+from commands import Failure, Skipped, call, small_disk
 from table_rows import table_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
 CLICK_TOPICS = "events.valid events.clean agg.windows agg.sessions events.late events.dlq".split()
 CLICK_TABLES = ["clean_olap", "windows_olap", "sessions_olap", "dlq_olap", "clean_lake"]
-
-
-class Skipped(Exception):
-    pass
 
 
 def timed(command, cwd):
@@ -532,25 +528,6 @@ def by_shell(redirections, command):
     return ["sh", "-c", f'exec "$@" {redirections}', "sh", *command]
 
 
-@contextlib.contextmanager
-def small_disk(directory, size):
-    directory.mkdir()
-    try:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)],
-            capture_output=True,
-            text=True,
-        )
-    except FileNotFoundError:
-        raise Skipped("there is no mount") from None
-    if mounted.returncode != 0:
-        raise Skipped(f"a small disk can't be mounted: {mounted.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(directory)], check=True)
-
-
 def full_disk(build, scratch):
     """At a full disk one line and exit 1, files hold what was committed; with room it goes on."""
     straight = scratch / "straight"
@@ -568,6 +545,20 @@ def full_disk(build, scratch):
             if "cut back" in again:
                 raise Failure(f"{size} KB: rows that were not committed stayed in files:\n{again}")
             expect_equal(expected, click_outputs(build / "clickstream", disk), f"{size} KB")
+
+
+def full_disk_of_compiler(build, scratch):
+    """pipec says which disk is full where it, or the C compiler, cannot write."""
+    pipec, disk = [build / "pipec", "build", ROOT / "pipelines/revenue.pipe"], scratch / "disk"
+    home = {"env": {**os.environ, "PIPEC_HOME": str(ROOT)}}
+    with small_disk(disk, "16k"):
+        said = call([*pipec, "--out", disk], ROOT, expect=1, **home)
+        if f"`{disk}" not in said or "No space left" not in said or "make room" not in said:
+            raise Failure(said)
+    disk.rmdir()
+    with small_disk(disk, "300k"):
+        said = call([*pipec, "--out", disk, "-o", disk / "program"], ROOT, expect=1, **home)
+        expect_one_line(said.splitlines()[-1], f"{disk}", "KiB free", "another place with -o")
 
 
 def little_memory(build, scratch):
@@ -752,6 +743,7 @@ TESTS = [
     edited_window,
     revenue_balances,
     full_disk,
+    full_disk_of_compiler,
     little_memory,
     closed_descriptors,
     directory_removed,

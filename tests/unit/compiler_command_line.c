@@ -267,7 +267,7 @@ static void test_compile(void **state)
     expect("bad.pipe --out never", 1, "", "error[PC2");
     assert_int_equal(access("never", F_OK), -1);
     setenv("PIPEC_HOME", "/nowhere", 1);
-    expect("build hello.pipe", 1, "", "cannot find");
+    expect("build hello.pipe", 1, "", "PIPEC_HOME names `/nowhere`");
     unsetenv("PIPEC_HOME");
 }
 
