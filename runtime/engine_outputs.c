@@ -10,15 +10,7 @@
 #include <unistd.h>
 
 #include "engine.h"
-
-static char *join(const char *directory, const char *name)
-{
-    size_t size = strlen(directory) + strlen(name) + 2;
-    char *path = pipe_malloc(size);
-    bool root = strcmp(directory, "/") == 0;
-    snprintf(path, size, "%s%s%s", directory, root ? "" : "/", name);
-    return path;
-}
+#include "new_file.h"
 
 char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink)
 {
@@ -42,28 +34,9 @@ struct place {
     struct stat about;
 };
 
-/* realpath() of what is there, and behind it the names that are not. */
-static char *real_path(const char *path)
-{
-    char *real = realpath(path, NULL);
-    const char *slash = strrchr(path, '/');
-    if (real != NULL)
-        return real;
-    if (slash == path || strcmp(path, ".") == 0)
-        return pipe_text_dup(path);
-    char *parent = slash == NULL ? pipe_text_dup(".") : pipe_text_dup(path);
-    if (slash != NULL)
-        parent[slash - path] = '\0';
-    char *above = real_path(parent);
-    real = join(above, slash == NULL ? path : slash + 1);
-    free(above);
-    free(parent);
-    return real;
-}
-
 static struct place find_place(const char *path)
 {
-    struct place place = {.real = real_path(path)};
+    struct place place = {.real = pipe_real_path(path)};
     place.there = stat(path, &place.about) == 0;
     place.cause = place.there || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
     return place;
@@ -133,10 +106,10 @@ static bool check_source(struct pipe_engine *engine, const struct engine_sink *s
 /* What the run keeps beside tables/. */
 static bool is_own(const struct pipe_engine *engine, const struct place *place)
 {
-    static const char *const names[] = {"log", "state", "lock"};
+    static const char *const names[] = {"log", "state", "lock", "instance"};
     bool own = false;
-    for (size_t i = 0; i < 3 && !own; i++) {
-        char *path = join(engine->dir, names[i]), *real = real_path(path);
+    for (size_t i = 0; i < 4 && !own; i++) {
+        char *path = pipe_join_path(engine->dir, names[i]), *real = pipe_real_path(path);
         size_t size = strlen(real);
         own = strncmp(place->real, real, size) == 0 &&
               (place->real[size] == '\0' || place->real[size] == '/');
@@ -203,10 +176,26 @@ static bool read_committed(struct pipe_engine *engine, struct engine_sink *sink,
     return ok;
 }
 
+/* The new file would stand among what another run keeps. */
+static bool check_foreign(struct pipe_engine *engine, const struct engine_sink *sink)
+{
+    char *run = pipe_run_directory_of(sink->path);
+    bool foreign = run != NULL && !same_path(run, engine->dir);
+    if (foreign)
+        engine_fail(engine, PIPE_EXIT_DATA,
+                    "sink %s: %s is in %s, the directory of another run; give the sink another "
+                    "file with --path %s=FILE",
+                    sink->def->name, sink->path, run, sink->def->name);
+    free(run);
+    return !foreign;
+}
+
 /* A file that this run has not written: somebody's. */
 static bool check_new(struct pipe_engine *engine, const struct engine_sink *sink,
                       const struct place *place)
 {
+    if (!check_foreign(engine, sink))
+        return false;
     if (engine->options->replace || !place->there || !S_ISREG(place->about.st_mode) ||
         place->about.st_size == 0)
         return true;

@@ -318,7 +318,7 @@ static const char *take_no_output(void *options, const char *value)
     return NULL;
 }
 
-static const char *take_replace(void *options, const char *value)
+const char *option_take_replace(void *options, const char *value)
 {
     (void)value;
     ((struct pipe_run_options *)options)->replace = true;
@@ -409,7 +409,7 @@ static const struct option_row run_rows[] = {
     {"--path", "NAME=PATH", "give a source (a pattern of files) or a file sink another path",
      option_take_path},
     {"--replace", option_no_value, "overwrite files of sinks that are there when a new DIR begins",
-     take_replace},
+     option_take_replace},
     {"--traffic", option_no_value, "feed the sources with the generator of the `traffic` statement",
      take_traffic},
     {"--count", "N",

@@ -33,6 +33,7 @@ const char *option_take_count(void *options, const char *value);
 const char *option_take_rate(void *options, const char *value);
 const char *option_take_seed(void *options, const char *value);
 const char *option_take_start(void *options, const char *value);
+const char *option_take_replace(void *options, const char *value);
 const char *option_take_path(void *options, const char *value);
 const char *option_take_max_record(void *options, const char *value);
 const char *option_take_schema_ids(void *options, const char *value);

@@ -52,6 +52,7 @@ static const struct option_row traffic_rows[] = {
     {"--commit-interval", "D", "with Kafka: a transaction every D (100ms)", option_take_commit},
     {"--ledger", "FILE", "write what was sent, and every fault in it: docs/ledger.md",
      take_traffic_ledger},
+    {"--replace", option_no_value, "overwrite these files if they are there", option_take_replace},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
 };
 #define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
@@ -66,8 +67,8 @@ static const char traffic_intro[] =
     "  PIPE_KAFKA_BOOTSTRAP=host:9092 NAME traffic --rate 5000/s --seconds 60 --seed 7\n\n"
     "Files: as fast as it can. A topic becomes one file a partition, DIR/SOURCE-PARTITION.avro, "
     "with time,\nkey and value of every record; a source that reads files becomes one file in its "
-    "format, for example\nDIR/SOURCE.csv. They appear when they are complete; those of the same "
-    "name are replaced.\n"
+    "format, for example\nDIR/SOURCE.csv. They appear when they are complete; those that are "
+    "there are not overwritten\nwithout --replace.\n"
     "Kafka: in real time, with --count as fast as it can. The position is part of each "
     "transaction: "
     "the same\ncommand again goes on where it was stopped or killed, and nothing is lost or sent "
@@ -210,6 +211,8 @@ static const struct option_row reconcile_rows[] = {
     {"--json", option_no_value, "one JSON object instead of the table", take_json},
     {"--ledger", "FILE", "compare the input with this ledger too", take_ledger},
     {"--ledger-out", "FILE", "write the ledger of what `run --traffic` sent", take_ledger_out},
+    {"--replace", option_no_value, "overwrite the file of --ledger-out if it is there",
+     option_take_replace},
     {"--path", "NAME=PATH", "where a source or sink is now, if it was moved", option_take_path},
     {"--max-record", "SIZE", "as given to the run; a directory knows it (1MiB)",
      option_take_max_record},

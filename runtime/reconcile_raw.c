@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "new_file.h"
 #include "reconcile.h"
 #include "regular_file.h"
 
@@ -179,11 +179,9 @@ static bool open_files(struct raw *raw, const struct reconcile_ledger *ledger)
     if (r->options->ledger_out == NULL)
         return true;
     name_made(raw, ledger);
-    struct stat there;
-    if (stat(raw->made_path, &there) == 0 && !S_ISREG(there.st_mode))
-        return reconcile_fail(r, PIPE_EXIT_DATA,
-                              "--ledger-out %s: is not a regular file, which a ledger replaces",
-                              raw->made_path);
+    char error[600];
+    if (!pipe_may_make_file("--ledger-out", raw->made_path, r->run.replace, error, sizeof error))
+        return reconcile_fail(r, PIPE_EXIT_DATA, "%s", error);
     snprintf(raw->hidden, sizeof raw->hidden, "%s.%ld.partial", raw->made_path, (long)getpid());
     raw->made = fopen(raw->hidden, "we");
     return raw->made != NULL || reconcile_fail(r, PIPE_EXIT_DATA, "%s can't be written: %s",
@@ -202,7 +200,8 @@ static bool close_files(struct raw *raw, bool ok)
     pipe_buf_free(&rest);
     if (raw->made == NULL)
         return ok;
-    bool written = fclose(raw->made) == 0 && (!ok || rename(raw->hidden, raw->made_path) == 0);
+    bool written = fclose(raw->made) == 0 &&
+                   (!ok || pipe_show_file(raw->hidden, raw->made_path, raw->r->run.replace));
     if (ok && !written)
         ok = reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
                             strerror(errno));

@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ledger.h"
+#include "new_file.h"
 #include "system_calls.h"
 #include "traffic_cli.h"
 
@@ -36,7 +36,8 @@ struct traffic_writer {
     struct pipe_feeder *feeder;
     struct traffic_file *files;
     uint32_t file_count;
-    FILE *ledger; /* NULL: none is wanted */
+    enum pipe_format format; /* of the files */
+    FILE *ledger;            /* NULL: none is wanted */
     char *ledger_path, *ledger_hidden;
     struct pipe_buf row;
     uint64_t events, records, bytes;
@@ -166,17 +167,8 @@ static bool write_ledger_head(struct traffic_writer *writer)
 
 static bool open_ledger(struct traffic_writer *writer)
 {
-    const char *path = writer->options->ledger;
-    bool several = writer->options->traffic == NULL && writer->plan->traffic_count > 1;
-    struct stat there;
-    if (path == NULL)
+    if (writer->ledger_path == NULL)
         return true;
-    writer->ledger_path =
-        several ? format_text("%s.%s", path, writer->source->name) : format_text("%s", path);
-    writer->ledger_hidden = format_text("%s.%ld.partial", writer->ledger_path, (long)getpid());
-    if (stat(writer->ledger_path, &there) == 0 && !S_ISREG(there.st_mode))
-        return fail(writer, "--ledger %s: is not a regular file, which a ledger replaces",
-                    writer->ledger_path);
     writer->ledger = fopen(writer->ledger_hidden, "w+e");
     if (writer->ledger == NULL)
         return fail(writer, "%s: cannot be created: %s", writer->ledger_hidden, strerror(errno));
@@ -215,22 +207,61 @@ static void close_ledger(struct traffic_writer *writer)
 
 /* ---- Opening and closing ---- */
 
-static bool open_writer(struct traffic_writer *writer)
+/* One renamed over the other would be lost. */
+static bool check_ledger_alone(struct traffic_writer *writer)
 {
-    enum pipe_format format;
-    const char *extension = choose_format(writer, &format);
-    char error[512];
+    char *ledger = pipe_real_path(writer->ledger_path);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < writer->file_count; i++) {
+        char *file = pipe_real_path(writer->files[i].path);
+        ok = strcmp(ledger, file) != 0 ||
+             fail(writer, "--ledger %s: is a file of --to as well; name another",
+                  writer->ledger_path);
+        free(file);
+    }
+    free(ledger);
+    return ok;
+}
+
+/* What will be written, and that it takes nobody's place. */
+static bool name_files(struct traffic_writer *writer)
+{
+    const struct pipe_traffic_options *options = writer->options;
+    bool several = options->traffic == NULL && writer->plan->traffic_count > 1;
+    const char *extension = choose_format(writer, &writer->format);
     if (extension == NULL)
         return fail(writer, "source %s: no file can hold this format", writer->source->name);
     writer->file_count = writer->source->is_kafka ? writer->source->partitions : 1;
     writer->files = pipe_calloc(writer->file_count, sizeof *writer->files);
+    for (uint32_t i = 0; i < writer->file_count; i++) {
+        name_file(writer, &writer->files[i], i, extension);
+        if (!pipe_may_make_file("--to", writer->files[i].path, options->run.replace, writer->error,
+                                sizeof writer->error))
+            return false;
+    }
+    if (options->ledger == NULL)
+        return true;
+    writer->ledger_path = several ? format_text("%s.%s", options->ledger, writer->source->name)
+                                  : format_text("%s", options->ledger);
+    writer->ledger_hidden = format_text("%s.%ld.partial", writer->ledger_path, (long)getpid());
+    return pipe_may_make_file("--ledger", writer->ledger_path, options->run.replace, writer->error,
+                              sizeof writer->error) &&
+           check_ledger_alone(writer);
+}
+
+static bool open_writer(struct traffic_writer *writer)
+{
+    char error[512];
+    if (!name_files(writer))
+        return false;
     writer->faults = pipe_calloc(writer->def->fault_count + 1, sizeof *writer->faults);
     allow_files(writer->file_count);
     for (uint32_t i = 0; i < writer->file_count; i++) {
         struct traffic_file *file = &writer->files[i];
-        name_file(writer, file, i, extension);
-        struct pipe_output_config config = {
-            .sink = &writer->sink, .path = file->hidden, .format = format, .unsynced = true};
+        struct pipe_output_config config = {.sink = &writer->sink,
+                                            .path = file->hidden,
+                                            .format = writer->format,
+                                            .unsynced = true};
         file->output = pipe_output_open(&config, error, sizeof error);
         if (file->output == NULL)
             return fail(writer, "%s", error);
@@ -362,11 +393,13 @@ static bool show_files(struct traffic_writer *writer)
     }
     if (!finish_ledger(writer))
         return false;
-    if (writer->ledger != NULL && rename(writer->ledger_hidden, writer->ledger_path) != 0)
+    bool replace = writer->options->run.replace;
+    if (writer->ledger != NULL &&
+        !pipe_show_file(writer->ledger_hidden, writer->ledger_path, replace))
         return fail(writer, "%s: cannot be created: %s", writer->ledger_path, strerror(errno));
     for (uint32_t i = 0; i < writer->file_count; i++) {
         const struct traffic_file *file = &writer->files[i];
-        if (rename(file->hidden, file->path) != 0)
+        if (!pipe_show_file(file->hidden, file->path, replace))
             return fail(writer, "%s: cannot be created: %s", file->path, strerror(errno));
     }
     return sync_path(writer, writer->options->to, O_RDONLY | O_DIRECTORY);
@@ -412,6 +445,22 @@ static void print_summary(const struct traffic_writer *writer)
     else
         fprintf(stderr, "  files %s ... %s\n", writer->files[0].path,
                 writer->files[writer->file_count - 1].path);
+}
+
+/* Before the files of any: none is begun if one of another would be refused. */
+static bool may_write(const struct pipe_plan *plan, const struct pipe_traffic_options *options)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < plan->traffic_count; i++) {
+        const struct pipe_traffic_def *def = &plan->traffics[i];
+        struct traffic_writer writer = {
+            .plan = plan, .options = options, .def = def, .source = &plan->sources[def->source]};
+        ok = !traffic_is_wanted(plan, options, i) || name_files(&writer);
+        if (!ok)
+            fprintf(stderr, "%s traffic: %s\n", plan->name, writer.error);
+        close_writer(&writer);
+    }
+    return ok;
 }
 
 static int write_traffic(const struct pipe_plan *plan, const struct pipe_traffic_options *options,
@@ -476,6 +525,8 @@ int pipe_traffic_main(const struct pipe_plan *plan, int argc, char **argv)
     handle_signals();
     if (code == PIPE_EXIT_OK && options.to == NULL)
         code = pipe_traffic_to_kafka(plan, &options);
+    if (code == PIPE_EXIT_OK && options.to != NULL && !may_write(plan, &options))
+        code = PIPE_EXIT_DATA;
     for (uint32_t i = 0; options.to != NULL && code == PIPE_EXIT_OK && stop_requested == 0 &&
                          i < plan->traffic_count;
          i++) {

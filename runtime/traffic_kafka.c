@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ledger.h"
+#include "new_file.h"
 #include "system_calls.h"
 #include "traffic_cli.h"
 #include "traffic_position.h"
@@ -390,16 +391,34 @@ static bool write_lines(const struct kafka_traffic *traffic, FILE *file)
 }
 
 /* `several`: each source has a file. */
+static void name_ledger(const struct kafka_traffic *traffic, bool several, char *path, size_t size)
+{
+    snprintf(path, size, "%.4000s%s%s", traffic->options->ledger, several ? "." : "",
+             several ? traffic->source->name : "");
+}
+
+/* Before anything is sent. */
+static bool may_write_ledger(struct kafka_traffic *traffic, bool several)
+{
+    char path[4200], error[600];
+    if (traffic->options->ledger == NULL)
+        return true;
+    name_ledger(traffic, several, path, sizeof path);
+    return pipe_may_make_file("--ledger", path, traffic->options->run.replace, error,
+                              sizeof error) ||
+           fail(traffic, PIPE_EXIT_DATA, "%s", error);
+}
+
 static bool write_ledger(struct kafka_traffic *traffic, bool several)
 {
     char path[4200], hidden[4240];
-    snprintf(path, sizeof path, "%.4000s%s%s", traffic->options->ledger, several ? "." : "",
-             several ? traffic->source->name : "");
+    name_ledger(traffic, several, path, sizeof path);
     snprintf(hidden, sizeof hidden, "%s.%ld.partial", path, (long)getpid());
     FILE *file = fopen(hidden, "we");
     bool ok = file != NULL && write_lines(traffic, file) && fflush(file) == 0 &&
               pipe_fsync(fileno(file)) == 0;
-    ok = (file == NULL || fclose(file) == 0) && ok && rename(hidden, path) == 0;
+    ok = (file == NULL || fclose(file) == 0) && ok &&
+         pipe_show_file(hidden, path, traffic->options->run.replace);
     if (ok)
         return true;
     fail(traffic, PIPE_EXIT_DATA, "%s: cannot be written: %s", path, strerror(errno));
@@ -476,6 +495,8 @@ int pipe_traffic_to_kafka(const struct pipe_plan *plan, const struct pipe_traffi
         if (traffic_is_wanted(plan, options, i))
             set_up(&traffics[used++], plan, options, i);
     }
+    for (uint32_t i = 0; failed == NULL && i < used; i++)
+        failed = may_write_ledger(&traffics[i], used > 1) ? NULL : &traffics[i];
     for (uint32_t i = 0; failed == NULL && i < used; i++)
         failed = open_traffic(&traffics[i]) ? NULL : &traffics[i];
     if (failed == NULL)

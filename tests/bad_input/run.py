@@ -336,6 +336,8 @@ def check_places(tally, pipec, build, top):
         file.write(records.CSV_HEAD + records.csv_row(0))
     os.truncate(os.path.join(work, "accepted.jsonl"), 3)
     attempt("sink_shortened", (3,), ("accepted.jsonl",), "s6")
+    attempt("sink_in_another_run", (1,), ("s6/tables/new.jsonl", "another run"), "s7",
+            accepted="s6/tables/new.jsonl", more=["--replace"])
     attempt("another_run_over_it", (1,), ("accepted.jsonl", "--replace", "--path"), "s7")
     attempt("another_run", (0,), (), "s7", more=["--replace"])
     attempt("sink_elsewhere", (3,), ("accepted.jsonl", "new.jsonl"), "s7", accepted="new.jsonl")

@@ -140,6 +140,7 @@ def traffic_on_a_full_disk(lab):
     expected = {
         str(path.relative_to(cwd)): path.read_bytes() for path in sorted((cwd / "data").iterdir())
     }
+    command.append("--replace")
     for kind in ("write", "make"):
         written_whole_or_told(lab, command, cwd, kind, "*/data/*", expected)
     os.mkfifo(cwd / "pipe")  # a device in its place would be renamed away

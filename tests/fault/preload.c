@@ -236,6 +236,12 @@ int rename(const char *from, const char *to)
     return fails_at("make", to) ? -1 : real(from, to);
 }
 
+int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
+{
+    REAL(int, "renameat2", int, const char *, int, const char *, unsigned);
+    return fails_at("make", to) ? -1 : real(from_at, from, to_at, to, flags);
+}
+
 int unlink(const char *path)
 {
     REAL(int, "unlink", const char *);

@@ -22,9 +22,11 @@ import damage
 import disks
 import identities
 import limits
+import named_files
 from harness import ROOT, Failure, Lab, Skipped
 
-TESTS = [*disks.TESTS, *damage.TESTS, *limits.TESTS, *clock.TESTS, *identities.TESTS]
+MODULES = (disks, damage, limits, clock, identities, named_files)
+TESTS = [test for module in MODULES for test in module.TESTS]
 
 
 def run_test(test, lab):

@@ -15,8 +15,8 @@ FILE_CALLS = set(
     mkfifo mkostemp mkstemp mmap nftw open openat open_memstream opendir pipe pipe2 popen
     posix_fallocate posix_memalign posix_spawn posix_spawnp pread preadv printf putc putchar
     puts pwrite pwritev read readdir readlink readv realloc reallocarray realpath recv recvfrom
-    recvmsg remove rename renameat rmdir scandir send sendfile sendmsg sendto socket splice stat
-    statfs statvfs strdup strndup symlink sync_file_range syncfs tmpfile truncate unlink
+    recvmsg remove rename renameat renameat2 rmdir scandir send sendfile sendmsg sendto socket
+    splice stat statfs statvfs strdup strndup symlink sync_file_range syncfs tmpfile truncate unlink
     unlinkat utimensat vasprintf vfprintf vprintf waitid waitpid write writev __uflow
 """.split()
 )

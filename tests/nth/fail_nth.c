@@ -364,6 +364,9 @@ CALL(int, statvfs, ASKS, -1, (const char *path, struct statvfs *to), (path, to))
 CALL(int, access, ASKS, -1, (const char *path, int how), (path, how))
 CALL(int, mkdir, MAKES, -1, (const char *path, mode_t mode), (path, mode))
 CALL(int, rename, MAKES, -1, (const char *from, const char *to), (from, to))
+CALL(int, renameat2, MAKES, -1,
+     (int from_at, const char *from, int to_at, const char *to, unsigned flags),
+     (from_at, from, to_at, to, flags))
 CALL(int, link, MAKES, -1, (const char *from, const char *to), (from, to))
 CALL(int, unlink, ASKS, -1, (const char *path), (path))
 CALL(int, remove, ASKS, -1, (const char *path), (path))
