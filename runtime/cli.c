@@ -130,7 +130,7 @@ static int run(const struct pipe_plan *plan, int argc, char **argv)
     if (!ok || !followed) {
         fprintf(stderr, "%s: %s\n", plan->name, engine->error);
         /* A signal before it began: nothing was done, and nothing is wrong with that. */
-        code = !opened && engine_stop_requested ? PIPE_EXIT_OK : engine->exit_code;
+        code = !engine->begun && engine_stop_requested ? PIPE_EXIT_OK : engine->exit_code;
     }
     metrics_stop(engine);
     pipe_follower_free(engine->follower);

@@ -212,7 +212,10 @@ bool engine_open(struct pipe_engine *engine)
     if (engine->plan->start != NULL)
         engine->plan->start();
     classify_sources(engine);
-    if (!engine_recover(engine) || !engine_open_outputs(engine))
+    if (!engine_recover(engine))
+        return false;
+    engine->begun = true;
+    if (!engine_open_outputs(engine))
         return false;
     metrics_opened(engine);
     if (engine->log->grouped)
@@ -466,6 +469,18 @@ enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms)
     return worked ? ENGINE_WORKED : ENGINE_IDLE;
 }
 
+/* Files of sinks, after the last commit. */
+static bool check_outputs(struct pipe_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct engine_sink *sink = &engine->sinks[i];
+        if (sink->output != NULL && !sink->output->ops->check(sink->output))
+            return engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name,
+                               sink->output->error);
+    }
+    return true;
+}
+
 bool engine_finish(struct pipe_engine *engine)
 {
     engine_enter(engine);
@@ -476,7 +491,7 @@ bool engine_finish(struct pipe_engine *engine)
         return false;
     if (!pipe_store_wait(engine->store))
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
-    return engine_check_directory(engine) && counters_check(engine);
+    return engine_check_directory(engine) && check_outputs(engine) && counters_check(engine);
 }
 
 /* How long a round without work may be followed by none: not beyond the next commit. */

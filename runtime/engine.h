@@ -383,6 +383,7 @@ struct pipe_engine {
     int64_t last_poll_us;
     uint64_t aborts;      /* commits that did not happen, and partitions lost */
     bool told_metadata;   /* that a position comes near its limit */
+    bool begun;           /* what fails from here on is a failure, also behind a signal */
     bool stop;            /* ends the run in order, as a signal does */
     bool resumed;         /* an earlier run of this directory had committed something */
     bool finished_before; /* all inputs were at their ends at the start */

@@ -139,7 +139,8 @@ static bool flush_outputs(struct pipe_engine *engine)
         if (sink->output == NULL)
             continue;
         if (!sink->output->ops->flush(sink->output))
-            return engine_fail(engine, PIPE_EXIT_DATA, "%s", sink->output->error);
+            return engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name,
+                               sink->output->error);
         if (sink->output->length_bytes == sink->output->committed_bytes && engine->commits > 0)
             continue;
         engine->scratch.size = 0;

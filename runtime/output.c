@@ -28,6 +28,7 @@ struct file_output {
     int fd;
     int direct_fd; /* the same file, for whole pages past the page cache; -1: not possible */
     bool is_stdout;
+    bool strange;            /* its length is not this output's doing: it is left as it is */
     bool headed, has_header; /* the format has a header; it is in the file */
     struct pipe_buf ready; /* appended, not flushed; of Avro whole blocks; behind a gap, so that */
     size_t gap;            /* pages of the file are pages of memory */
@@ -63,6 +64,78 @@ static bool failed(struct file_output *file, const char *doing)
             "; the limit on the size of a file is reached; raise it (ulimit -f) and start again";
     return refuse(file, "cannot be %s: %s%s", doing, strerror(errno), advice);
 }
+
+/* ---- Whether it is still there ---- */
+
+/* Where the open file is now, by /proc; "": nowhere, it has no name any more. */
+static void find_rows(const struct file_output *file, char *path, size_t size)
+{
+    char link[64];
+    struct stat ours, there;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    ssize_t used = readlink(link, path, size - 1);
+    path[used > 0 ? used : 0] = '\0';
+    if (fstat(file->fd, &ours) != 0 || stat(path, &there) != 0 || ours.st_ino != there.st_ino ||
+        ours.st_dev != there.st_dev)
+        path[0] = '\0';
+}
+
+/* `replaced`: another file has its name. */
+static bool refuse_moved(struct file_output *file, bool replaced)
+{
+    char rows[256];
+    long long bytes = file->output.committed_bytes;
+    find_rows(file, rows, sizeof rows);
+    if (rows[0] != '\0')
+        return refuse(file,
+                      "was moved%s while this run was writing it: its %lld bytes of committed rows "
+                      "are in %s; move that back, and start again",
+                      replaced ? ", and another file put in its place," : "", bytes, rows);
+    return refuse(file,
+                  "was %s while this run was writing it: no file holds its %lld bytes of committed "
+                  "rows any more; put a copy of it back that has them, and start again, or begin "
+                  "again in a new directory",
+                  replaced ? "replaced by another file" : "removed", bytes);
+}
+
+static bool check_length(struct file_output *file)
+{
+    struct stat ours;
+    if (fstat(file->fd, &ours) != 0)
+        return failed(file, "examined");
+    long long size = ours.st_size, length = file->output.length_bytes;
+    file->strange = size != length;
+    if (size > length)
+        return refuse(file,
+                      "is %lld bytes long, but this run has written %lld: somebody else writes "
+                      "into it; stop that, and start again, which cuts it back to its committed "
+                      "rows, %lld bytes",
+                      size, length, (long long)file->output.committed_bytes);
+    return size == length ||
+           refuse(file,
+                  "is %lld bytes long, but this run has written %lld: somebody cut it while it was "
+                  "written; put a copy of it back that has its committed rows, %lld bytes, and "
+                  "start again, or begin again in a new directory",
+                  size, length, (long long)file->output.committed_bytes);
+}
+
+static bool file_check(struct pipe_output *output)
+{
+    struct file_output *file = (struct file_output *)output;
+    struct stat ours, there;
+    if (file->is_stdout)
+        return true;
+    if (fstat(file->fd, &ours) != 0)
+        return failed(file, "examined");
+    bool named = stat(output->config.path, &there) == 0;
+    if (!named && errno != ENOENT && errno != ENOTDIR)
+        return failed(file, "examined");
+    if (!named || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        return refuse_moved(file, named);
+    return check_length(file);
+}
+
+/* ---- Rows ---- */
 
 /* Before rows go into `ready`. */
 static void begin_ready(struct file_output *file)
@@ -155,8 +228,6 @@ static bool write_ready(struct file_output *file)
         if (!write_all(file, at, head))
             return false;
         head += write_pages(file, at + head, size - head);
-        if (lseek(file->fd, file->output.length_bytes, SEEK_SET) < 0)
-            return failed(file, "written");
         at += head;
         size -= head;
     }
@@ -180,12 +251,14 @@ static bool write_header(struct file_output *file)
 static bool file_flush(struct pipe_output *output)
 {
     struct file_output *file = (struct file_output *)output;
+    if (!file_check(output))
+        return false;
     end_block(file);
     if (file->has_header && file->ready.size == 0)
         return true;
     if (!file->has_header && !write_header(file))
         return false;
-    if (!write_ready(file))
+    if (!write_ready(file) || (!file->is_stdout && !check_length(file)))
         return false;
     if (!file->is_stdout && !output->config.unsynced && pipe_fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
@@ -196,11 +269,13 @@ static bool file_flush(struct pipe_output *output)
 static void file_rollback(struct pipe_output *output)
 {
     struct file_output *file = (struct file_output *)output;
+    struct stat ours;
     forget_rows(file);
-    if (file->is_stdout)
+    /* One that was cut shorter must not be made longer: zeros would stand for its rows. */
+    if (file->is_stdout || file->strange || fstat(file->fd, &ours) != 0 ||
+        ours.st_size < output->committed_bytes)
         return;
-    if (pipe_ftruncate(file->fd, output->committed_bytes) != 0 ||
-        lseek(file->fd, output->committed_bytes, SEEK_SET) < 0)
+    if (pipe_ftruncate(file->fd, output->committed_bytes) != 0)
         return;
     output->length_bytes = output->committed_bytes;
     file->has_header = !file->headed || output->committed_bytes > 0;
@@ -218,7 +293,8 @@ static void file_close(struct pipe_output *output)
     free(file);
 }
 
-static const struct pipe_output_ops file_ops = {file_append, file_flush, file_rollback, file_close};
+static const struct pipe_output_ops file_ops = {file_append, file_flush, file_check, file_rollback,
+                                                file_close};
 
 /* What `path` names in its directory must outlive a power cut together with the commit that counts
  * on it. A directory that may not be read, or of a file system that syncs none, stays as it is. */
@@ -265,9 +341,10 @@ static bool open_file(struct file_output *file)
     struct stat status;
     if (!config->follow && !make_parents(config->path))
         return failed(file, "created, nor can its directory");
-    /* Not blocking: a named pipe without a reader would hang here instead of being refused. */
-    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | (config->follow ? 0 : O_CREAT);
-    file->fd = open(config->path, flags, 0666);
+    /* Not blocking: a named pipe without a reader would hang here instead of being refused. At its
+     * end: behind what somebody has cut off, zeros would stand where rows were. */
+    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_APPEND;
+    file->fd = open(config->path, flags | (config->follow ? 0 : O_CREAT), 0666);
     if (file->fd < 0)
         return failed(file, config->follow
                                 ? "opened, though rows were committed to it (put it back, "
@@ -283,11 +360,10 @@ static bool open_file(struct file_output *file)
                       " bytes were committed: somebody cut it; put it back, or begin in another "
                       "directory",
                       (int64_t)status.st_size, config->committed_bytes);
-    if (pipe_ftruncate(file->fd, config->committed_bytes) != 0 ||
-        lseek(file->fd, config->committed_bytes, SEEK_SET) < 0)
+    if (pipe_ftruncate(file->fd, config->committed_bytes) != 0)
         return failed(file, "cut back to what was committed");
     if (!config->unsynced) /* -1 where the file system has no direct I/O (tmpfs) */
-        file->direct_fd = open(config->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
+        file->direct_fd = open(config->path, flags | O_DIRECT);
     return sync_directory_of(config->path) || failed(file, "written to disk with its directory");
 }
 

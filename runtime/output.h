@@ -8,6 +8,9 @@
  * to the committed length: so a file never shows what was not committed, except between flush and
  * commit.
  *
+ * Somebody may remove, replace or cut a file while it is written. Rows then go to its end, wherever
+ * that is now, and the length tells: the commit that comes next does not happen.
+ *
  * An Avro file gets blocks of about 64 KiB, and one ends with every flush. Of standard output
  * nothing can be taken back.
  */
@@ -36,6 +39,10 @@ struct pipe_output_ops {
      * does nothing. The header of a new CSV or Avro file is written by the first flush, also of an
      * empty one. */
     bool (*flush)(struct pipe_output *output);
+    /* Whether the file is still the one that its path names, and as long as this output left it;
+     * flush asks first and, of the length, behind its writing. For the end of a run: files that are
+     * open outlive their names. Of standard output nothing can be told. */
+    bool (*check)(struct pipe_output *output);
     /* Forgets what was appended and cuts the file back to output->committed_bytes. Called once,
      * before close, when a commit failed; must do as much as it can without failing. Standard
      * output: forgets only. */
@@ -49,7 +56,7 @@ struct pipe_output {
     int64_t length_bytes;    /* after the last flush; of standard output the bytes written */
     int64_t committed_bytes; /* set by the engine after each commit to length_bytes */
     uint64_t pending_bytes;  /* appended, not flushed */
-    char error[512]; /* when a call gave false: path, cause (also of a full disk), what to do */
+    char error[768]; /* when a call gave false: path, cause (also of a full disk), what to do */
 };
 
 /* Opens by config: cuts back, checks. Parent directories are made. NULL: error has the line. */

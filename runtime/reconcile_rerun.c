@@ -112,6 +112,12 @@ static bool collect_row(struct pipe_output *output, struct pipe_str row)
     collect(running, collecting->layer, 0, pipe_str_of(NULL, 0), row);
     return true;
 }
+static bool collect_check(struct pipe_output *output)
+{
+    (void)output;
+    return true;
+}
+
 static bool collect_flush(struct pipe_output *output)
 {
     (void)output;
@@ -128,8 +134,8 @@ static void collect_close(struct pipe_output *output)
 
 static void attach(struct reconcile *r)
 {
-    static const struct pipe_output_ops ops = {collect_row, collect_flush, collect_rollback,
-                                               collect_close};
+    static const struct pipe_output_ops ops = {collect_row, collect_flush, collect_check,
+                                               collect_rollback, collect_close};
     struct pipe_engine *engine = r->engine;
     running = r;
     r->ops = *engine->log->ops;

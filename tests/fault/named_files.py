@@ -1,7 +1,13 @@
 """Files that the user names: none is overwritten unasked, and none is lost unnoticed."""
 
+import contextlib
 import hashlib
 import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 from harness import Ended, Failure
 
@@ -78,7 +84,87 @@ def names_of_one_command(lab):
     lab.done(cwd)
 
 
+# ---- Files of sinks, while a run writes them ----
+
+TABLE = Path("run/tables/clean_lake.jsonl")
+ENDLESS = ["--traffic", "--rate", "2000/s", "--commit-interval", "20ms"]
+CHANGES = {
+    "removed": lambda path: path.unlink(),
+    "moved": lambda path: path.rename("away"),
+    "replaced": lambda path: Path(shutil.copy(path, "copy")).rename(path),
+    "cut": lambda path: os.truncate(path, 10),
+    "lengthened": lambda path: path.open("a").write("x"),
+}
+SAYS = {
+    "removed": "was removed while",
+    "moved": "away; move that back, and start again",
+    "replaced": "was replaced by another file while",
+    "cut": "somebody cut it while",
+    "lengthened": "somebody else writes into it",
+}
+
+
+def end_run(cwd, process, stop):
+    """Its status and what it said."""
+    if stop:
+        process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+def begin_run(lab, cwd, *options):
+    """A run that has rows in its table, and goes on."""
+    command = [lab.click, "run", "--embedded", "run", *options, "--progress", "never"]
+    resumes = (cwd / TABLE).exists()
+    process = subprocess.Popen(
+        command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    table = cwd / TABLE
+    while process.poll() is None and (not table.exists() or table.stat().st_size < 100):
+        time.sleep(0.01)
+    while resumes and "resumed" not in process.stderr.readline() and process.poll() is None:
+        pass
+    return process
+
+
+def changed_while_written(lab):
+    """The run stops by itself and says what to do; what can be put right goes on exactly."""
+    for what, change in CHANGES.items():
+        cwd = lab.empty()
+        process = begin_run(lab, cwd, *ENDLESS)
+        with contextlib.chdir(cwd):
+            change(TABLE)
+        status, err = end_run(cwd, process, False)
+        if status != 1 or SAYS[what] not in err or "sink clean_lake" not in err:
+            raise Failure(f"{what}: exit {status}\n{err}")
+        if what == "moved":
+            (cwd / "away").rename(cwd / TABLE)
+        if what in ("moved", "lengthened"):
+            status, err = end_run(cwd, begin_run(lab, cwd, *ENDLESS), True)
+            verdict = lab.reconcile(cwd)
+            if status != 0 or not verdict.out.endswith("exact true\n"):
+                raise Failure(f"{what}, and put right: exit {status}\n{err}{verdict.out[-2000:]}")
+        elif what != "replaced":  # by whatever: it may be as long
+            Ended([lab.click, "run", "--embedded", "run", *ENDLESS], cwd).expect(3)
+        lab.done(cwd)
+
+
+def changed_at_the_end(lab):
+    """Also where nothing is to be committed any more."""
+    for what, change in CHANGES.items():
+        cwd = lab.copy()
+        process = begin_run(lab, cwd)
+        with contextlib.chdir(cwd):
+            change(TABLE)
+        status, err = end_run(cwd, process, True)
+        if status != 1 or SAYS[what] not in err:
+            raise Failure(f"{what}: exit {status}\n{err}")
+        lab.done(cwd)
+
+
 TESTS = [
+    changed_while_written,
+    changed_at_the_end,
     runs_keep_their_directories,
     files_are_kept,
     names_of_one_command,

@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../runtime/output.h"
 #include "runtime_files.h"
@@ -339,6 +342,171 @@ static void test_standard_output(void **state)
     check_text(path, "id,name\n1,x\n3,y\n");
 }
 
+/* ---- Files that somebody changes while they are written ---- */
+
+struct change {
+    const char *words;
+    void (*make)(const char *path);
+};
+
+static void remove_it(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+}
+
+static void move_it(const char *path)
+{
+    assert_int_equal(rename(path, in_dir("moved")), 0);
+}
+
+static void remove_its_directory(const char *path)
+{
+    (void)path;
+    assert_int_equal(rename(in_dir("changed"), in_dir("changed.old")), 0);
+}
+
+/* As an editor or `sed -i` does it. */
+static void replace_it(const char *path)
+{
+    struct pipe_buf bytes = read_bytes(path);
+    pipe_buf_add_byte(&bytes, 0);
+    write_text(in_dir("other"), (const char *)bytes.data);
+    pipe_buf_free(&bytes);
+    assert_int_equal(rename(in_dir("other"), path), 0);
+}
+
+static void move_and_replace_it(const char *path)
+{
+    move_it(path);
+    write_text(path, "");
+}
+
+static void replace_it_by_a_pipe(const char *path)
+{
+    remove_it(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+static void cut_it(const char *path)
+{
+    struct pipe_buf bytes = read_bytes(path);
+    assert_int_equal(truncate(path, (off_t)bytes.size - 1), 0);
+    pipe_buf_free(&bytes);
+}
+
+static void empty_it(const char *path)
+{
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+static void write_into_it(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+}
+
+static const struct change changes[] = {
+    {"was removed while", remove_it},
+    {"/moved; move that back, and start again", move_it},
+    {"/changed.old/file; move that back", remove_its_directory},
+    {"was replaced by another file while", replace_it},
+    {"was moved, and another file put in its place, while", move_and_replace_it},
+    {"was replaced by another file while", replace_it_by_a_pipe},
+    {"somebody cut it while it was written", cut_it},
+    {"somebody cut it while it was written", empty_it},
+    {"somebody else writes into it", write_into_it},
+};
+
+/* Between two commits, and behind the last: the next call says so. What is in the file is left as
+ * it is, and what is not in it is not made up of zeros. */
+static void test_changed_files(void **state)
+{
+    (void)state;
+    const size_t count = sizeof changes / sizeof changes[0];
+    for (size_t i = 0; i < count * FORMATS * 2; i++) {
+        const struct change *change = &changes[i % count];
+        bool at_end = i / count / FORMATS == 1;
+        int format = (int)(i / count % FORMATS);
+        const char *path = in_dir("changed/file");
+        struct pipe_output *output = open_output(format, path, 0, false);
+        append(output, 1, "first");
+        commit(output);
+        assert_true(output->ops->check(output));
+        change->make(path);
+        struct pipe_buf before = {0}, after = {0};
+        bool there = access(path, F_OK) == 0 && change->make != replace_it_by_a_pipe;
+        if (there)
+            before = read_bytes(path);
+        if (!at_end)
+            append(output, 2, "second");
+        assert_false(at_end ? output->ops->check(output) : output->ops->flush(output));
+        if (strstr(output->error, change->words) == NULL || strstr(output->error, path) == NULL)
+            fail_msg("'%s' should say '%s'", output->error, change->words);
+        output->ops->rollback(output);
+        output->ops->close(output);
+        if (there) {
+            after = read_bytes(path);
+            assert_int_equal(after.size, before.size);
+            assert_memory_equal(after.data, before.data, before.size);
+        }
+        pipe_buf_free(&before);
+        pipe_buf_free(&after);
+        assert_int_equal(remove_test_dir(state), 0);
+        assert_int_equal(mkdir(test_dir, 0700), 0);
+    }
+}
+
+/* By whatever name: a link that stays is none of these changes. */
+static void test_linked_file(void **state)
+{
+    (void)state;
+    const char *link = in_dir("link");
+    write_text(in_dir("target"), "");
+    assert_int_equal(symlink("target", link), 0);
+    struct pipe_output *output = open_output(0, link, 0, false);
+    append(output, 1, "x");
+    commit(output);
+    assert_true(output->ops->check(output));
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("other", link), 0);
+    assert_false(output->ops->check(output));
+    assert_non_null(strstr(output->error, "/target; move that back"));
+    output->ops->close(output);
+}
+
+/* Cut at any moment, also between the look and the writing: told, and never zeros for rows. */
+static void test_cut_at_any_time(void **state)
+{
+    (void)state;
+    const char *path = in_dir("race");
+    for (int round = 0; round < 40; round++) {
+        struct pipe_output *output = open_output(0, path, 0, false);
+        append(output, 0, "first");
+        commit(output);
+        pid_t child = fork();
+        if (child == 0) {
+            for (;;)
+                (void)!truncate(path, 0);
+        }
+        assert_true(child > 0);
+        bool ok = true;
+        for (int64_t i = 0; ok; i++) {
+            append(output, i, "text");
+            ok = output->ops->flush(output);
+            output->committed_bytes = output->length_bytes;
+        }
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        assert_non_null(strstr(output->error, "somebody cut it"));
+        output->ops->rollback(output);
+        output->ops->close(output);
+        struct pipe_buf bytes = read_bytes(path);
+        assert_true(bytes.size == 0 || memchr(bytes.data, 0, bytes.size) == NULL);
+        pipe_buf_free(&bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,7 +514,8 @@ int main(void)
         cmocka_unit_test(test_resume),          cmocka_unit_test(test_rollback),
         cmocka_unit_test(test_large_commit),    cmocka_unit_test(test_paths),
         cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_device_full),
-        cmocka_unit_test(test_standard_output),
+        cmocka_unit_test(test_standard_output), cmocka_unit_test(test_changed_files),
+        cmocka_unit_test(test_linked_file),     cmocka_unit_test(test_cut_at_any_time),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }
