@@ -25,8 +25,9 @@ void doctor_find(struct doctor *doctor, enum doctor_level level, const char *are
     pipe_buf_add_byte(&what, '\0');
     doctor->findings =
         pipe_realloc(doctor->findings, (doctor->count + 1) * sizeof *doctor->findings);
-    doctor->findings[doctor->count++] =
-        (struct doctor_finding){level, area, (char *)what.data, pipe_text_dup(advice)};
+    doctor->findings[doctor->count++] = (struct doctor_finding){
+        level, area, pipe_utf8_escaped((char *)what.data), pipe_utf8_escaped(advice)};
+    pipe_buf_free(&what);
 }
 
 static const char *level_name(enum doctor_level level, bool json)

@@ -288,6 +288,7 @@ struct engine_source {
     bool files; /* read from paths, also a kafka source with topic files */
     bool standard_input;
     char **paths; /* by partition */
+    char **names; /* the same as text: for pipe_record.topic */
     int64_t *lengths;
     uint32_t partitions;
     uint32_t topic, time_topic; /* in the log */

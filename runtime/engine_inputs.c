@@ -140,6 +140,15 @@ static bool committed_files(struct pipe_engine *engine, struct engine_source *so
     return ok || engine_log_failed(engine);
 }
 
+static void name_input(struct engine_source *source)
+{
+    if (source->paths == NULL)
+        return;
+    source->names = pipe_calloc(source->partitions, sizeof *source->names);
+    for (uint32_t i = 0; i < source->partitions; i++)
+        source->names[i] = pipe_utf8_escaped(source->paths[i]);
+}
+
 static bool find_input(struct pipe_engine *engine, struct engine_source *source)
 {
     const char *path = engine_option_path(engine, source->def->name);
@@ -182,6 +191,7 @@ bool engine_find_inputs(struct pipe_engine *engine)
     for (uint32_t i = 0; i < engine->plan->source_count; i++) {
         if (!find_input(engine, &engine->sources[i]))
             return false;
+        name_input(&engine->sources[i]);
     }
     return true;
 }

@@ -49,7 +49,7 @@ static void end_cut(char *text, size_t bytes)
 void pipe_message(enum pipe_level level, const char *message, const char *fields_format, ...)
 {
     static const char *const names[] = {"debug", "info", "warning", "error"};
-    char when[PIPE_TS_MS_TEXT + 1] = {0}, said[1024], fields[1024] = "";
+    char when[PIPE_TS_MS_TEXT + 1] = {0}, said[1024], fields[1024] = "", text[2][4096];
     if (level < least_level)
         return;
     if (fields_format != NULL) {
@@ -63,9 +63,11 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
     snprintf(said, sizeof said, "%s", message);
     blank_controls(said);
     blank_controls(fields);
+    pipe_utf8_escape(text[0], sizeof text[0], said);
+    pipe_utf8_escape(text[1], sizeof text[1], fields);
     pipe_ts_ms_write(when, engine_wall_ms());
-    fprintf(stderr, "%s %s %s%s%s\n", when, names[level], said, fields[0] != '\0' ? " " : "",
-            fields);
+    fprintf(stderr, "%s %s %s%s%s\n", when, names[level], text[0], fields[0] != '\0' ? " " : "",
+            text[1]);
 }
 
 const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
@@ -88,10 +90,14 @@ const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
 bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, ...)
 {
     if (!engine->failed) {
+        char text[sizeof engine->error];
         va_list args;
         va_start(args, format);
-        vsnprintf(engine->error, sizeof engine->error, format, args);
+        vsnprintf(text, sizeof text, format, args);
         va_end(args);
+        pipe_utf8_trim(text, strlen(text));
+        blank_controls(text);
+        pipe_utf8_escape(engine->error, sizeof engine->error, text);
         engine->failed = true;
         engine->exit_code = exit_code;
     }

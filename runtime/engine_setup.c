@@ -321,7 +321,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
         task->topic = source->topic;
         task->time_topic = source->time_topic;
         const char *name = source->standard_input                    ? "-"
-                           : source->files && !source->def->is_kafka ? source->paths[partition]
+                           : source->files && !source->def->is_kafka ? source->names[partition]
                                                                      : source->def->target;
         task->name = pipe_str_of(name, strlen(name));
     } else {
@@ -468,9 +468,13 @@ static void free_task(struct engine_task *task)
 
 static void free_source(struct engine_source *source)
 {
-    for (uint32_t i = 0; source->paths != NULL && i < source->partitions; i++)
+    for (uint32_t i = 0; source->paths != NULL && i < source->partitions; i++) {
         free(source->paths[i]);
+        if (source->names != NULL)
+            free(source->names[i]);
+    }
     free(source->paths);
+    free(source->names);
     free(source->lengths);
     if (source->feeder != NULL)
         pipe_feeder_close(source->feeder);

@@ -31,11 +31,12 @@ struct pipe_input_config {
     const struct pipe_source_def *source;
     uint32_t source_index; /* for pipe_record.source */
     int32_t partition;     /* for pipe_record.partition */
-    const char *path;      /* as matched: for pipe_record.topic and messages; "-": standard input */
+    const char *path;      /* as matched, and for messages; "-": standard input */
     int64_t length_bytes; /* as the engine saw it: read to here, however it grows; -1: to the end */
     struct pipe_input_position resume;
     uint32_t max_record_bytes; /* a longer record gets `fault` */
-    const char *topic;         /* of a topic file: the topic, for pipe_record.topic; else NULL */
+    const char *topic;         /* for pipe_record.topic: of a topic file the topic, else the path as
+                                  text. NULL: the path, which is text */
 };
 
 enum pipe_input_state {

@@ -10,6 +10,7 @@
 
 struct csv {
     struct pipe_input input;
+    struct pipe_str topic; /* of every record */
     struct pipe_file_reader reader;
     struct pipe_csv_splitter splitter;
     uint8_t *chunk;
@@ -76,7 +77,7 @@ static void csv_give(struct csv *csv, uint32_t index, const struct pipe_csv_reco
         .source = config->source_index,
         .partition = config->partition,
         .offset = csv->input.position.offset++,
-        .topic = {config->path, strlen(config->path)},
+        .topic = csv->topic,
         .kafka_time_ms = PIPE_TIME_MIN,
         .payload = {text.size > 0 ? text.data : "", text.size},
     };
@@ -230,6 +231,8 @@ struct pipe_input *pipe_input_csv_open(const struct pipe_input_config *config, c
     csv->chunk = pipe_malloc(PIPE_CHUNK_BYTES);
     csv->input.ops = &csv_ops;
     csv->input.config = *config;
+    const char *topic = config->topic != NULL ? config->topic : config->path;
+    csv->topic = pipe_str_of(topic, strlen(topic));
     csv->input.csv_expected = config->source->row->column_count;
     csv->reader.fd = -1;
     pipe_arena_init(&csv->arena, SIZE_MAX / 2);

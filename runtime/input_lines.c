@@ -10,6 +10,7 @@
 
 struct lines {
     struct pipe_input input;
+    struct pipe_str topic; /* of every record */
     struct pipe_file_reader reader;
     struct pipe_buf buf; /* bytes read and not yet given; the file's bytes from `base` on */
     size_t given;        /* of buf: they belong to records that were returned */
@@ -70,7 +71,7 @@ static void lines_give(struct lines *lines, uint32_t index, size_t size, const c
         .source = config->source_index,
         .partition = config->partition,
         .offset = lines->input.position.offset,
-        .topic = {config->path, strlen(config->path)},
+        .topic = lines->topic,
         .kafka_time_ms = PIPE_TIME_MIN,
         .payload = {size > 0 ? text : "", size},
     };
@@ -182,6 +183,8 @@ struct pipe_input *pipe_input_lines_open(const struct pipe_input_config *config,
     struct lines *lines = pipe_calloc(1, sizeof *lines);
     lines->input.ops = &lines_ops;
     lines->input.config = *config;
+    const char *topic = config->topic != NULL ? config->topic : config->path;
+    lines->topic = pipe_str_of(topic, strlen(topic));
     lines->input.position = config->resume;
     lines->base = hint[0];
     lines->skipping = hint[1] != 0;

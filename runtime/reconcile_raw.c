@@ -278,7 +278,7 @@ static bool read_file(struct raw *raw, int32_t partition)
         .path = source->paths[partition],
         .length_bytes = source->lengths[partition],
         .max_record_bytes = r->engine->options->max_record_bytes,
-        .topic = source->def->is_kafka ? source->def->target : NULL,
+        .topic = source->def->is_kafka ? source->def->target : source->names[partition],
     };
     struct pipe_input *input = pipe_input_open(&config, error, sizeof error);
     if (input == NULL)

@@ -188,15 +188,20 @@ static void report_text(const struct reconcile *r, FILE *to, bool exact)
 
 /* ---- JSON ---- */
 
+static void put_text(struct pipe_buf *json, const char *value)
+{
+    char *text = pipe_utf8_escaped(value);
+    pipe_json_string(json, pipe_str_of(text, strlen(text)));
+    free(text);
+}
+
 static void put_string(struct pipe_buf *json, const char *name, const char *value)
 {
     pipe_buf_printf(json, "\"%s\":", name);
     if (value == NULL)
         pipe_json_null(json);
-    else if (pipe_utf8_check(value, strlen(value)))
-        pipe_json_string(json, pipe_str_of(value, strlen(value)));
     else
-        pipe_json_base64(json, pipe_str_of(value, strlen(value)));
+        put_text(json, value);
 }
 
 static void put_comparison(struct pipe_buf *json, const struct pipe_comparison *c)

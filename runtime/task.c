@@ -239,7 +239,7 @@ static bool open_input(struct engine_task *task, const struct engine_position *a
         .length_bytes = source->standard_input ? -1 : source->lengths[p],
         .resume = at->input,
         .max_record_bytes = engine->options->max_record_bytes,
-        .topic = source->def->is_kafka ? source->def->target : NULL,
+        .topic = task->name.data,
     };
     if (task->input != NULL)
         task->input->ops->close(task->input);

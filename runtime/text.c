@@ -1,6 +1,8 @@
 /* text.c: UTF-8, base64, hexadecimal digits, UUIDs (value.h). */
 #include "value.h"
 
+#include <stdio.h>
+
 char *pipe_str_dup(struct pipe_str str)
 {
     char *copy = pipe_malloc(str.size + 1);
@@ -68,6 +70,41 @@ void pipe_utf8_trim(char *text, size_t size)
     size_t whole = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     if (size - (lead - 1) < whole)
         text[lead - 1] = '\0';
+}
+
+void pipe_utf8_escape(char *to, size_t to_bytes, const char *text)
+{
+    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
+    bool valid = pipe_utf8_check(at, (size_t)(end - at));
+    char *limit = to + to_bytes - 1;
+    while (at < end) {
+        size_t size = *at < 0x80 ? 1 : utf8_character(at, end);
+        char digits[8];
+        const char *from = (const char *)at;
+        at += size > 0 ? size : 1;
+        if (size == 0) {
+            from = digits;
+            size = (size_t)snprintf(digits, sizeof digits, "\\x%02x", at[-1]);
+        } else if (!valid && *from == '\\') {
+            from = "\\\\";
+            size = 2;
+        }
+        if (size > (size_t)(limit - to))
+            break;
+        memcpy(to, from, size);
+        to += size;
+    }
+    *to = '\0';
+}
+
+char *pipe_utf8_escaped(const char *text)
+{
+    if (text == NULL)
+        return NULL;
+    size_t most = strlen(text) * 4 + 1;
+    char *escaped = pipe_malloc(most);
+    pipe_utf8_escape(escaped, most, text);
+    return escaped;
 }
 
 size_t pipe_utf8_put(char *to, uint32_t code_point)

@@ -301,6 +301,11 @@ static inline size_t pipe_utf8_step(const char *at, const char *end)
 size_t pipe_utf8_put(char *to, uint32_t code_point); /* writes 1 to 4 bytes */
 /* Takes back a character that the clipping of a text to `size` bytes has cut in two. */
 void pipe_utf8_trim(char *text, size_t size);
+/* The name of a file or another text of the surroundings, which may be any bytes, as text: bytes
+ * that are no UTF-8 as \xff, as pipe_quote writes them, and then a backslash as two; text stays as
+ * it is. Ends before a character that does not fit. */
+void pipe_utf8_escape(char *to, size_t to_bytes, const char *text);
+char *pipe_utf8_escaped(const char *text); /* the same, from malloc; NULL: NULL */
 
 void pipe_base64_add(struct pipe_buf *buf, const void *bytes, size_t size_bytes); /* with padding */
 /* Strict: standard alphabet, padding, no white space, no stray bits. Room: size / 4 * 3 bytes. */

@@ -140,6 +140,31 @@ static void test_utf8(void **state)
     }
 }
 
+static void check_escaped(const char *text, size_t room, const char *expected)
+{
+    char to[64];
+    pipe_utf8_escape(to, room, text);
+    assert_string_equal(to, expected);
+    assert_true(pipe_utf8_check(to, strlen(to)));
+}
+
+/* Names of files, which may be any bytes. */
+static void test_utf8_escape(void **state)
+{
+    (void)state;
+    check_escaped("", 1, "");
+    check_escaped("plain/\\n\303\244", 64, "plain/\\n\303\244");
+    check_escaped("\\\377\303\244\303", 64, "\\\\\\xff\303\244\\xc3");
+    check_escaped("\355\240\200", 64, "\\xed\\xa0\\x80"); /* half a surrogate pair */
+    check_escaped("ab\377", 6, "ab");                     /* \xff does not fit */
+    check_escaped("ab\377", 7, "ab\\xff");
+    check_escaped("a\303\244", 3, "a");
+    char *escaped = pipe_utf8_escaped("\377\376");
+    assert_string_equal(escaped, "\\xff\\xfe");
+    free(escaped);
+    assert_null(pipe_utf8_escaped(NULL));
+}
+
 static void test_base64(void **state)
 {
     (void)state;
@@ -609,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_arena_more),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_utf8_escape),
         cmocka_unit_test(test_base64),
         cmocka_unit_test(test_uuid),
         cmocka_unit_test(test_checked_integers),
