@@ -172,6 +172,20 @@ static size_t split_fields(struct pipe_csv_splitter *s, struct pipe_str text)
     }
 }
 
+/* Of a file in UTF-16 they are everywhere. In quotes a NUL is what a sink has written. */
+static bool has_bare_nul(const struct pipe_csv_splitter *s, struct pipe_str text)
+{
+    bool quoted = false;
+    if (text.size == 0 || memchr(text.data, '\0', text.size) == NULL)
+        return false;
+    for (size_t i = 0; s->quotes && i < text.size; i++) {
+        quoted = quoted != (text.data[i] == '"');
+        if (text.data[i] == '\0' && !quoted)
+            return true;
+    }
+    return !s->quotes;
+}
+
 static void make_record(struct pipe_csv_splitter *s, struct pipe_str text, bool had_line_end,
                         struct pipe_csv_record *record)
 {
@@ -184,8 +198,8 @@ static void make_record(struct pipe_csv_splitter *s, struct pipe_str text, bool 
         s->cause = "a quoted field is not closed";
     } else if (s->cause == NULL && s->state == AFTER_QUOTE_CR && !had_line_end) {
         s->cause = text_behind;
-    } else if (s->cause == NULL && text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
-        s->cause = "a NUL byte stands in the record";
+    } else if (s->cause == NULL && has_bare_nul(s, text)) {
+        s->cause = "a NUL byte stands in the record outside of quotes";
     }
     *record = (struct pipe_csv_record){
         .text = text, .cause = s->cause, .begin = s->record_begin, .end = s->offset};

@@ -54,7 +54,7 @@ void pipe_csv_string(struct pipe_buf *buf, struct pipe_str value)
     bool quotes = value.size == 0;
     for (size_t i = 0; i < value.size && !quotes; i++) {
         char c = value.data[i];
-        quotes = c == ',' || c == '"' || c == '\n' || c == '\r';
+        quotes = c == ',' || c == '"' || c == '\n' || c == '\r' || c == '\0';
     }
     if (!quotes) {
         pipe_buf_add(buf, value.data, value.size);

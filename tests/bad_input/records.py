@@ -78,6 +78,7 @@ def csv_shape_cases():
         csv_case("cut_row", [good, csv_row(1)[:12]], [0], {1: undecodable()}),
         csv_case("nul_in_text", [good, csv_row(1, name="a\0b"), csv_row(2)], [0, 2],
                  {1: undecodable()}),
+        csv_case("nul_in_quotes", [good, csv_row(1, name='"a\0b"'), csv_row(2)], [0, 1, 2], {}),
         csv_case("nul_in_number", [good, csv_row(1, id="1\0"), csv_row(2)], [0, 2],
                  {1: undecodable()}),
         csv_case("all_nul", [good, b"\0" * 4096 + b"\n", csv_row(2)], [0, 2], {1: undecodable()}),

@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -415,6 +416,54 @@ def wrong_counters_are_named(build):
         raise Failure(f"checks that fail: {wrong}")
 
 
+# ---- Any text, any name of a file ----
+
+
+def texts_come_back(build):
+    """What a CSV sink writes a CSV source reads; a name that is no UTF-8 stands in JSON as text."""
+    texts, reread = build.program("texts"), build.program("reread")
+    cwd = build.scratch / "of-texts"
+    cwd.mkdir()
+    odd = [
+        "",
+        " ",
+        "\0",
+        "a\0b",
+        '"',
+        '\0"\0',
+        ",",
+        "\r",
+        "\n",
+        "\r\n",
+        "\ufeff",
+        "\\",
+        "null",
+        None,
+    ]
+    odd += [
+        "".join(random.Random(seed).choices('\0",\r\n\ufeff aé', k=seed % 9)) for seed in range(400)
+    ]
+    rows = [{"id": number, "note": note} for number, note in enumerate(odd)]
+    lines = [json.dumps(row) for row in rows] + ['{"id":"x"}', "{"]
+    for name in (b"given.jsonl", b'given\xff\x1b\n"\\.jsonl'):
+        with open(os.path.join(os.fsencode(cwd), name), "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+    call([texts, "run", "--embedded", "run"], cwd)
+    verdict = reconcile(texts, cwd, True)
+    if {layer["name"]: layer["rows"] for layer in verdict["layers"]}["refused_avro"] != 4:
+        raise Failure(verdict["layers"])
+    refused = (cwd / "refused.jsonl").read_bytes().splitlines()
+    dumped = call([texts, "inspect", "run", "dump", "refused"], cwd).splitlines()
+    found = {json.loads(line)["topic"] for line in refused}
+    found |= {json.loads(line)["value"]["topic"] for line in dumped}
+    if found != {"given.jsonl", 'given\\xff\x1b\n"\\\\.jsonl'} or len(dumped) != 4:
+        raise Failure(f"{found}, {len(dumped)} rows")
+    call([reread, "run", "--embedded", "again"], cwd)
+    again = [json.loads(line) for line in (cwd / "again.jsonl").read_text().splitlines()]
+    if again != rows * 2:
+        raise Failure(next(pair for pair in zip(again, rows * 2) if pair[0] != pair[1]))
+
+
 # ---- The ledger ----
 
 
@@ -637,6 +686,7 @@ TESTS = [
     damaged_corrections_are_named,
     revisions_in_another_order_are_named,
     wrong_counters_are_named,
+    texts_come_back,
     ledgers_agree,
     ledgers_of_files,
     other_traffic_is_refused,

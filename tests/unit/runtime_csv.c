@@ -88,6 +88,20 @@ static void test_good_records(void **state)
     SPLIT("\xef\xbbx\"\na\n", "!a quote s<\xef\xbbx\">](0,5)[a](5,7)");
 }
 
+/* A NUL in quotes is text. */
+static void check_nul(const char *input, size_t size, bool good)
+{
+    struct pipe_csv_splitter splitter;
+    struct pipe_csv_record record;
+    pipe_csv_init(&splitter, 100);
+    pipe_csv_feed(&splitter, input, size);
+    assert_true(pipe_csv_next(&splitter, &record));
+    assert_int_equal(record.cause == NULL, good);
+    if (good)
+        assert_non_null(memchr(record.fields[0].text.data, 0, record.fields[0].text.size));
+    pipe_csv_free(&splitter);
+}
+
 static void test_bad_records(void **state)
 {
     (void)state;
@@ -99,6 +113,11 @@ static void test_bad_records(void **state)
     struct pipe_buf out = {NULL, 0, 0};
     split("a\0b\nc\n", 6, 2, 100, &out);
     assert_non_null(strstr((char *)out.data, "!a NUL byt<a"));
+    check_nul("a\0b,\"c\"\n", 8, false);
+    check_nul("\"a\"\"\",\0\n", 8, false);
+    check_nul("\"\"\0\n", 4, false); /* behind the quote */
+    check_nul("\"a\0\"\"\0\",b\n", 10, true);
+    check_nul("\"\0\"\n", 4, true);
     pipe_buf_free(&out);
 }
 
