@@ -20,8 +20,8 @@ enum {
 
 _Noreturn void out_of_memory(void)
 {
-    fputs("pipec: out of memory\n", stderr);
-    _exit(4); /* exit() may wait for a lock of the library that asked for memory */
+    fputs("pipec: out of memory; raise the limit (ulimit -v) or free some\n", stderr);
+    _exit(1); /* exit() may wait for a lock of the library that asked for memory */
 }
 
 /* Arena: blocks chained newest first; an allocation never moves. */

@@ -14,7 +14,7 @@ void pipe_out_of_memory(void)
                                "that was committed is lost, start again\n";
     ssize_t unused = write(STDERR_FILENO, line, sizeof line - 1);
     (void)unused;
-    _exit(4);
+    _exit(1); /* PIPE_EXIT_DATA: of the machine, not of this program */
 }
 
 void *pipe_malloc(size_t size_bytes)

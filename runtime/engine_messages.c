@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "log_options.h"
 
 static enum pipe_level least_level = PIPE_INFO;
 
@@ -95,6 +96,7 @@ bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, 
         va_start(args, format);
         vsnprintf(text, sizeof text, format, args);
         va_end(args);
+        log_advise(text, sizeof text);
         pipe_utf8_trim(text, strlen(text));
         blank_controls(text);
         pipe_utf8_escape(engine->error, sizeof engine->error, text);

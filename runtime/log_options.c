@@ -2,6 +2,7 @@
 #include "log_options.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -75,12 +76,45 @@ static bool says(const char *cause, const char *words)
     return strstr(cause, words) != NULL;
 }
 
+static const char file_limit[] =
+    "; the limit on the size of a file is reached; raise it (ulimit -f) and start again";
+
+/* By what strerror() says, which stands in the texts of libraries too. NULL: it is none. */
+static const char *advice_on_limits(const char *text)
+{
+    static const struct {
+        const char *words, *advice;
+    } known[] = {
+        {"No space left", "; make room and start again"},
+        {"Disk quota", "; make room and start again"},
+        {"File too large", file_limit},
+        {"Too many open files in system",
+         "; too many are open on this machine; close some, or raise "
+         "fs.file-max, and start again"},
+        {"Too many open files", "; raise the limit on open files (ulimit -n) and start again"},
+        {"Cannot allocate memory",
+         "; free memory, or raise its limit (ulimit -v), and start again"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (says(text, known[i].words))
+            return known[i].advice;
+    }
+    return NULL;
+}
+
+void log_advise(char *line, size_t line_bytes)
+{
+    const char *advice = advice_on_limits(line);
+    size_t used = strlen(line);
+    if (advice != NULL && !says(line, "ulimit") && !says(line, "make room"))
+        snprintf(line + used, line_bytes - used, "%s", advice);
+}
+
 /* Past the page cache, the rest of a write that was cut at the limit is of no size it can have. */
 static bool is_file_limit(const char *cause)
 {
     struct rlimit limit;
-    return says(cause, "File too large") ||
-           (says(cause, "Invalid argument") && says(cause, "write") &&
+    return (says(cause, "Invalid argument") && says(cause, "write") &&
             getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY);
 }
 
@@ -88,14 +122,11 @@ const char *log_advice(const char *cause, const char *damaged)
 {
     if (cause == NULL)
         return "";
-    if (says(cause, "No space left") || says(cause, "Disk quota"))
-        return "; make room and start again";
+    const char *advice = advice_on_limits(cause);
+    if (advice != NULL)
+        return advice;
     if (is_file_limit(cause))
-        return "; the limit on the size of a file is reached; raise it (ulimit -f) and start again";
-    if (says(cause, "Too many open files"))
-        return "; raise the limit on open files (ulimit -n) and start again";
-    if (says(cause, "Cannot allocate memory"))
-        return "; free memory, or raise its limit (ulimit -v), and start again";
+        return file_limit;
     bool misses = says(cause, "No such file") &&
                   (says(cause, "MANIFEST") || says(cause, ".sst") || says(cause, ".ldb"));
     return misses || says(cause, "Corruption") ? damaged : "";

@@ -3,6 +3,7 @@
 #define PIPE_LOG_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <rocksdb/c.h>
 
@@ -16,6 +17,8 @@ const char *log_cause(char *cause);
 /* What to do about an error of RocksDB, as the end of its line: "; …", or "" where nothing general
  * can be said. `damaged`: what to do if what is on the disk is. */
 const char *log_advice(const char *cause, const char *damaged);
+/* Appends what to do about a limit or a full disk, if an error's line names it and no advice. */
+void log_advise(char *line, size_t line_bytes);
 extern const char log_damaged[]; /* what to do about a damaged log */
 
 #endif

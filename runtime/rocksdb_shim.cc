@@ -128,7 +128,7 @@ rocksdb::MemTableRepFactory *vector_factory(const std::string &,
     return owner->get();
 }
 
-void refuse(const char *what, const char *detail)
+[[noreturn]] void refuse(int code, const char *what, const char *detail)
 {
     pipe_end_alone();
     char line[512];
@@ -138,26 +138,26 @@ void refuse(const char *what, const char *detail)
                         what, detail);
     ssize_t unused = write(STDERR_FILENO, line, static_cast<size_t>(size));
     (void)unused;
-    _exit(4);
+    _exit(code);
 }
 
 [[noreturn]] void uncaught()
 {
+    const int limited = 1, internal = 4; /* PIPE_EXIT_DATA, PIPE_EXIT_INTERNAL */
     try {
         std::exception_ptr current = std::current_exception();
         if (current)
             std::rethrow_exception(current);
-        refuse("internal error", "terminated without an exception");
+        refuse(internal, "internal error", "terminated without an exception");
     } catch (const std::bad_alloc &) {
-        refuse("out of memory", "in RocksDB");
+        refuse(limited, "out of memory", "in RocksDB");
     } catch (const std::system_error &error) {
-        refuse("a thread could not be started", error.what());
+        refuse(limited, "a thread could not be started", error.what());
     } catch (const std::exception &error) {
-        refuse("internal error in RocksDB", error.what());
+        refuse(internal, "internal error in RocksDB", error.what());
     } catch (...) {
-        refuse("internal error in RocksDB", "an unknown exception");
+        refuse(internal, "internal error in RocksDB", "an unknown exception");
     }
-    _exit(4);
 }
 } // namespace
 

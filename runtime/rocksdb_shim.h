@@ -17,7 +17,7 @@ extern "C" {
 rocksdb_options_t *rocksdb_shim_options(const char *text);
 
 /* From now on an exception that nobody catches (RocksDB could not get memory or start a thread) is
- * one line on standard error and exit code 4, not SIGABRT. */
+ * one line on standard error, not SIGABRT; exit code 1 for a limit, 4 for anything else. */
 void rocksdb_shim_catch(void);
 
 #ifdef __cplusplus

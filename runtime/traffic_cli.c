@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ledger.h"
+#include "log_options.h"
 #include "new_file.h"
 #include "system_calls.h"
 #include "traffic_cli.h"
@@ -76,6 +77,7 @@ static bool fail(struct traffic_writer *writer, const char *format, ...)
     va_start(args, format);
     vsnprintf(writer->error, sizeof writer->error, format, args);
     va_end(args);
+    log_advise(writer->error, sizeof writer->error);
     return false;
 }
 

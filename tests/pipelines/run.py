@@ -698,7 +698,7 @@ def limits_of_the_process(build, scratch):
     if b"__asan_init" in (build / "clickstream").read_bytes():
         return  # a sanitizer maps terabytes
     for limit in range(40, 480, 40):
-        limited(f"memory{limit}", limit << 20, resource.RLIMIT_AS, (0, 1, 4))
+        limited(f"memory{limit}", limit << 20, resource.RLIMIT_AS, (0, 1))
 
 
 def early_signal(build, scratch):
