@@ -33,6 +33,23 @@ volatile int engine_stop_requested;
 
 /* ---- Opening ---- */
 
+/* What is there may be a link to nothing, or no directory. */
+static bool make_one(struct pipe_engine *engine, const char *path)
+{
+    struct stat about;
+    if (mkdir(path, 0777) == 0)
+        return true;
+    const char *cause = errno != EEXIST ? strerror(errno) : NULL;
+    if (cause == NULL && stat(path, &about) != 0)
+        cause = errno == ENOENT ? "it is a symbolic link to what is not there; make that, or "
+                                  "remove the link"
+                                : strerror(errno);
+    else if (cause == NULL && !S_ISDIR(about.st_mode))
+        cause = "a file of that name is there";
+    return cause == NULL ||
+           engine_fail(engine, PIPE_EXIT_DATA, "directory %s can't be made: %s", path, cause);
+}
+
 static bool make_directory(struct pipe_engine *engine, const char *path)
 {
     char copy[4096];
@@ -45,15 +62,11 @@ static bool make_directory(struct pipe_engine *engine, const char *path)
         if (*at != '/')
             continue;
         *at = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            return engine_fail(engine, PIPE_EXIT_DATA, "directory %s can't be made: %s", copy,
-                               strerror(errno));
+        if (!make_one(engine, copy))
+            return false;
         *at = '/';
     }
-    if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-        return engine_fail(engine, PIPE_EXIT_DATA, "directory %s can't be made: %s", copy,
-                           strerror(errno));
-    return true;
+    return make_one(engine, copy);
 }
 
 /* One process a directory: a lock that the kernel drops with the process. */

@@ -32,6 +32,30 @@ static const char *ways_out(const struct pipe_engine *engine)
 
 /* ---- Identity ---- */
 
+/* The log tells whose plan it is, unless it was begun by an older program. */
+static bool refuse_plan(struct pipe_engine *engine, struct pipe_str plan)
+{
+    const char *ours = engine->plan->name, *hash = engine->plan->hash;
+    struct pipe_buf stored = {0};
+    bool found;
+    if (!engine->log->ops->get(engine->log, "pipeline", &stored, &found))
+        return engine_log_failed(engine);
+    struct pipe_str theirs = pipe_str_of(stored.data, found ? stored.size : 0);
+    if (found && !pipe_str_equal(theirs, pipe_str_of(ours, strlen(ours))))
+        engine_fail(engine, PIPE_EXIT_STATE,
+                    "%s was written by plan %.*s of pipeline %.*s, but this program is plan %s of "
+                    "pipeline %s; run the program of that plan, or use another directory",
+                    engine->dir, (int)plan.size, plan.data, (int)theirs.size, theirs.data, hash,
+                    ours);
+    else
+        engine_fail(engine, PIPE_EXIT_STATE,
+                    "%s was written by plan %.*s of this pipeline%s, but this program is plan %s; "
+                    "run the program of that plan, or use another directory",
+                    engine->dir, (int)plan.size, plan.data, found ? "" : " or of another", hash);
+    pipe_buf_free(&stored);
+    return false;
+}
+
 bool engine_check_plan(struct pipe_engine *engine)
 {
     struct pipe_log *log = engine->log;
@@ -43,12 +67,10 @@ bool engine_check_plan(struct pipe_engine *engine)
     bool same =
         !found || (stored.size == strlen(hash) && memcmp(stored.data, hash, stored.size) == 0);
     if (!same)
-        engine_fail(
-            engine, PIPE_EXIT_STATE,
-            "%s was written by plan %.*s of this pipeline, but this program is plan %s; run the "
-            "program of that plan, or use another directory",
-            engine->dir, (int)(stored.size < 64 ? stored.size : 64), (char *)stored.data, hash);
-    else if (!found && !log->ops->put(log, "plan", hash, strlen(hash)))
+        same = refuse_plan(engine, pipe_str_of(stored.data, stored.size < 64 ? stored.size : 64));
+    else if (!found &&
+             (!log->ops->put(log, "plan", hash, strlen(hash)) ||
+              !log->ops->put(log, "pipeline", engine->plan->name, strlen(engine->plan->name))))
         same = engine_log_failed(engine);
     pipe_buf_free(&stored);
     return same;
