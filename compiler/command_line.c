@@ -171,10 +171,10 @@ static bool read_rate(const char *value, double *rate_per_second)
             digits[size++] = *at;
     }
     digits[size] = '\0';
-    double unit_s = strcmp(at, "/s") == 0   ? 1
-                    : strcmp(at, "/m") == 0 ? 60
-                    : strcmp(at, "/h") == 0 ? 3600
-                                            : 0;
+    double unit_s = strcmp(at, "/s") == 0                              ? 1
+                    : strcmp(at, "/m") == 0 || strcmp(at, "/min") == 0 ? 60
+                    : strcmp(at, "/h") == 0                            ? 3600
+                                                                       : 0;
     double number = strtod(digits, NULL);
     *rate_per_second = unit_s > 0 ? number / unit_s : 0;
     if (unit_s > 0 && points <= 1 && number > 0 && number <= 1e15)

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "metrics.h"
 #include "follower.h"
+#include "options.h"
 #include "process.h"
 #include "rocksdb_shim.h"
 
@@ -55,7 +56,7 @@ static int unknown_command(const struct pipe_plan *plan, const char *word)
 
 static int explain(const struct pipe_plan *plan, int argc, char **argv)
 {
-    const char *format = "text";
+    const char *format = NULL;
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             printf(
@@ -64,6 +65,8 @@ static int explain(const struct pipe_plan *plan, int argc, char **argv)
                 plan->name);
             return PIPE_EXIT_OK;
         }
+        if (format != NULL && strncmp(argv[i], "--format", 8) == 0)
+            return option_twice(plan, "explain", "--format");
         if (strcmp(argv[i], "--format") == 0 && i + 1 < argc) {
             format = argv[++i];
         } else if (strncmp(argv[i], "--format=", 9) == 0) {
@@ -74,6 +77,7 @@ static int explain(const struct pipe_plan *plan, int argc, char **argv)
             return PIPE_EXIT_USAGE;
         }
     }
+    format = format != NULL ? format : "text";
     bool json = strcmp(format, "json") == 0;
     if (!json && strcmp(format, "text") != 0) {
         fprintf(stderr, "%s explain: --format '%s': expected text or json\n", plan->name, format);

@@ -11,6 +11,7 @@
 
 #include "avro_schema_tree.h"
 #include "engine.h"
+#include "options.h"
 #include "registry.h"
 
 #define LEVEL "FULL_TRANSITIVE"
@@ -255,7 +256,10 @@ static int take_options(struct push *push, int argc, char **argv)
                 fprintf(stderr, "%s contracts: a value is missing behind %s\n", name, argv[i]);
                 return PIPE_EXIT_USAGE;
             }
-            *(schema ? &push->schema_file : &push->contract) = argv[++i];
+            const char **value = schema ? &push->schema_file : &push->contract;
+            if (*value != NULL)
+                return option_twice(push->plan, "contracts", argv[i]);
+            *value = argv[++i];
         } else if (what == NULL && strcmp(argv[i], "push") == 0) {
             what = argv[i];
         } else {

@@ -1,5 +1,6 @@
 /* doctor.c: `NAME doctor`: its options, what it found, the state directory. See doctor.h. */
 #include "doctor.h"
+#include "options.h"
 #include "state_transfer.h"
 
 #include <errno.h>
@@ -231,6 +232,8 @@ static int take_options(struct doctor *doctor, int argc, char **argv)
             fprintf(stderr, "%s doctor: a value is missing behind %s\n", name, argv[i]);
             return PIPE_EXIT_USAGE;
         }
+        if (state && doctor->state != NULL)
+            return option_twice(doctor->plan, "doctor", argv[i]);
         if (state)
             doctor->state = argv[++i];
         else

@@ -199,7 +199,7 @@ static bool put_feeders(struct pipe_engine *engine)
         engine->scratch.size = 0;
         pipe_avro_put_long(&engine->scratch, (int64_t)source->fed);
         pipe_avro_put_long(&engine->scratch, source->feeder_options.count);
-        pipe_avro_put_long(&engine->scratch, source->feeder_options.rate_per_second);
+        pipe_avro_put_long(&engine->scratch, pipe_rate_store(source->feeder_options.rate_per_hour));
         pipe_avro_put_long(&engine->scratch, (int64_t)source->feeder_options.seed);
         pipe_avro_put_long(&engine->scratch, source->feeder_options.start_ms);
         pipe_feeder_put_stops(&engine->scratch, &source->feeder_options);

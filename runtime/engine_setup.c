@@ -36,6 +36,21 @@ static bool merge_option(struct pipe_engine *engine, const char *what, bool give
     return true;
 }
 
+static bool merge_rate(struct pipe_engine *engine, struct pipe_feeder_options *options,
+                       int64_t stored)
+{
+    char wanted[PIPE_RATE_TEXT], begun[PIPE_RATE_TEXT];
+    pipe_rate_text(options->rate_per_hour, wanted);
+    pipe_rate_text(stored, begun);
+    if (engine->options->has_rate && options->rate_per_hour != stored)
+        return engine_fail(
+            engine, PIPE_EXIT_STATE,
+            "--rate %s: the traffic in %s was begun with %s; give that, or use another directory",
+            wanted, engine->dir, begun);
+    options->rate_per_hour = stored;
+    return true;
+}
+
 /* A count may be raised: the traffic stops where it ended before, and goes on from there. */
 static bool merge_count(struct pipe_engine *engine, bool given, struct pipe_feeder_options *options,
                         int64_t stored)
@@ -70,7 +85,7 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
     const struct pipe_run_options *given = engine->options;
     struct pipe_buf value = {0};
     struct pipe_reader reader;
-    int64_t fed, count, rate, seed, start, own_seed = (int64_t)options->seed;
+    int64_t fed, count, stored, rate, seed, start, own_seed = (int64_t)options->seed;
     char name[128];
     bool found;
     snprintf(name, sizeof name, "feeder/%s", engine->plan->traffics[source->traffic].name);
@@ -78,8 +93,9 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
     if (ok && found) {
         pipe_reader_init(&reader, value.data, value.size, NULL);
         if (!pipe_avro_long(&reader, &fed) || !pipe_avro_long(&reader, &count) ||
-            !pipe_avro_long(&reader, &rate) || !pipe_avro_long(&reader, &seed) ||
-            !pipe_avro_long(&reader, &start) || !pipe_feeder_get_stops(&reader, options))
+            !pipe_avro_long(&reader, &stored) || !pipe_rate_load(stored, &rate) ||
+            !pipe_avro_long(&reader, &seed) || !pipe_avro_long(&reader, &start) ||
+            !pipe_feeder_get_stops(&reader, options))
             ok = engine_fail(engine, PIPE_EXIT_DATA, "the log is damaged: metadata %s is malformed",
                              name);
         if (ok && !pipe_feeder_is_same(engine->plan, source->traffic, options))
@@ -88,7 +104,7 @@ static bool resume_feeder(struct pipe_engine *engine, struct engine_source *sour
                              "it with that one, leave out --traffic, or use another directory",
                              engine->dir, engine->plan->traffics[source->traffic].name);
         ok = ok && merge_count(engine, given->has_count, options, count) &&
-             merge_option(engine, "rate", given->has_rate, &options->rate_per_second, rate) &&
+             merge_rate(engine, options, rate) &&
              merge_option(engine, "seed", given->has_seed, &own_seed, seed) &&
              merge_option(engine, "start", given->has_start, &options->start_ms, start);
         options->seed = (uint64_t)own_seed;

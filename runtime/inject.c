@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "engine.h"
+#include "options.h"
 #include "regular_file.h"
 
 #define BATCH_ROWS 10000
@@ -348,6 +349,8 @@ static bool take_value(const struct pipe_plan *plan, const char *name, int argc,
                        int *at, const char **value)
 {
     size_t size = strlen(name);
+    if (*value != NULL)
+        return option_twice(plan, "inject", name) == 0;
     if (argv[*at][size] == '=')
         *value = argv[*at] + size + 1;
     else

@@ -122,10 +122,21 @@ struct pipe_feed_record {
     int64_t event_time_ms; /* in the record, before poison; PIPE_TIME_MIN: it has none */
     const char *poison;    /* of a `poison` fault: "cut", "random", "schema", "value"; else NULL */
 };
+/* How often (traffic_rate.c): whole events an hour. */
+#define PIPE_RATE_MOST 3600000000000 /* 1000000000/s */
+#define PIPE_RATE_TEXT 24
+/* Of `N/s`, `N/m` or `N/min`, `N/h`, or N, a second; with decimals where whole ones come out. */
+bool pipe_rate_read(const char *text, int64_t *per_hour);
+void pipe_rate_text(int64_t per_hour, char to[PIPE_RATE_TEXT]); /* N/s, or N/h if those are not */
+int64_t pipe_rate_store(int64_t per_hour);                      /* as a number of metadata */
+bool pipe_rate_load(int64_t stored, int64_t *per_hour);         /* false: it is none */
+int64_t pipe_rate_due_ms(int64_t per_hour, uint64_t event);     /* behind the first; rounded down */
+int64_t pipe_rate_events(int64_t per_hour, int64_t seconds);    /* in a time, rounded down */
+
 #define PIPE_FEEDER_STOPS 16
 struct pipe_feeder_options {
-    int64_t count;           /* events (faults add records); -1: without end */
-    int64_t rate_per_second; /* >= 1 */
+    int64_t count;         /* events (faults add records); -1: without end */
+    int64_t rate_per_hour; /* 1 … PIPE_RATE_MOST; 3600 is one a second */
     uint64_t seed;
     int64_t start_ms;
     /* Counts that were raised since, ascending: before it goes on behind such an event, all that

@@ -22,6 +22,18 @@ static void put_time(struct pipe_buf *line, int64_t time_ms)
         pipe_json_timestamp_ms(line, time_ms);
 }
 
+/* A number: events a second. */
+static void put_rate(struct pipe_buf *line, int64_t per_hour)
+{
+    int64_t stored = pipe_rate_store(per_hour);
+    char text[PIPE_RATE_TEXT];
+    pipe_rate_text(per_hour, text);
+    if (stored > 0)
+        pipe_buf_printf(line, ",\"rate\":%" PRId64, stored);
+    else
+        pipe_buf_printf(line, ",\"rate\":\"%s\"", text);
+}
+
 void pipe_ledger_put_head(struct pipe_buf *line, const struct pipe_plan *plan,
                           const struct pipe_ledger_head *head)
 {
@@ -38,7 +50,8 @@ void pipe_ledger_put_head(struct pipe_buf *line, const struct pipe_plan *plan,
                     ",\"partitions\":%" PRIu32 ",\"seed\":%" PRIu64 ",\"start\":", head->partitions,
                     head->options.seed);
     put_time(line, head->options.start_ms);
-    pipe_buf_printf(line, ",\"rate\":%" PRId64 ",\"count\":", head->options.rate_per_second);
+    put_rate(line, head->options.rate_per_hour);
+    pipe_buf_printf(line, ",\"count\":");
     if (head->options.count < 0)
         pipe_buf_printf(line, "null");
     else
@@ -137,6 +150,14 @@ static bool is_number(const json_t *head, const char *name, int64_t least, int64
     return true;
 }
 
+static bool read_rate(const json_t *head, int64_t *per_hour)
+{
+    const char *text = json_string_value(json_object_get(head, "rate"));
+    int64_t number;
+    return text != NULL ? pipe_rate_read(text, per_hour)
+                        : is_number(head, "rate", 1, &number) && pipe_rate_load(number, per_hour);
+}
+
 /* Optional: counts that were raised. */
 static bool read_stops(const json_t *head, struct pipe_feeder_options *options)
 {
@@ -184,8 +205,7 @@ static bool read_fields(const struct pipe_plan *plan, const json_t *json,
     if (start == NULL ||
         !pipe_ts_ms_read(pipe_str_of(start, strlen(start)), &head->options.start_ms) ||
         !is_number(json, "partitions", 1, &partitions) || partitions > 1000000 ||
-        !is_number(json, "seed", 0, &seed) ||
-        !is_number(json, "rate", 1, &head->options.rate_per_second) ||
+        !is_number(json, "seed", 0, &seed) || !read_rate(json, &head->options.rate_per_hour) ||
         !is_number(json, "position", 0, &position) || !read_stops(json, &head->options) ||
         (!endless && !is_number(json, "count", 0, &head->options.count)))
         return refuse(error, error_bytes,

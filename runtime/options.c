@@ -11,6 +11,7 @@
 #include "options.h"
 
 #define COMMIT_MS_MAX 3600000
+#define EVENTS_MAX 1000000000000000000
 #define SCHEMA_WAIT_MS 30000
 #define SCHEMA_WAIT_MOST_MS 86400000
 #define RECORD_BYTES_MIN 16
@@ -169,9 +170,20 @@ static int bad_value(const struct pipe_plan *plan, const char *command,
     return PIPE_EXIT_USAGE;
 }
 
-/* Takes `argv[*at]` (and its value, also as --name=value) by the table. 0: taken. */
+int option_twice(const struct pipe_plan *plan, const char *command, const char *name)
+{
+    fprintf(stderr, "%s %s: %s is given twice; which one counts?\n", plan->name, command, name);
+    return PIPE_EXIT_USAGE;
+}
+
+/* Each of its values is about something else: a property, a source or sink. */
+static bool has_many(const struct option_row *row)
+{
+    return row->take == option_take_kafka || row->take == option_take_path;
+}
+
 int option_take(const struct pipe_plan *plan, const char *command, int argc, char **argv, int *at,
-                const struct option_row *rows, size_t count, void *options)
+                const struct option_row *rows, size_t count, uint64_t *seen, void *options)
 {
     char word[64];
     const char *equals = strchr(argv[*at], '='), *value = NULL;
@@ -190,6 +202,9 @@ int option_take(const struct pipe_plan *plan, const char *command, int argc, cha
         } else {
             return bad_value(plan, command, &rows[i], NULL, NULL);
         }
+        if (value != NULL && !has_many(&rows[i]) && (*seen & UINT64_C(1) << i) != 0)
+            return option_twice(plan, command, word);
+        *seen |= UINT64_C(1) << i;
         const char *wrong = rows[i].take(options, value);
         return wrong == NULL
                    ? 0
@@ -237,9 +252,13 @@ const char *option_take_path(void *context, const char *value)
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value || equals[1] == '\0')
         return "expected NAME=PATH, NAME being a source or sink";
-    char *name = pipe_malloc((size_t)(equals - value) + 1);
-    memcpy(name, value, (size_t)(equals - value));
-    name[equals - value] = '\0';
+    char *name = pipe_str_dup(pipe_str_of(value, (size_t)(equals - value)));
+    for (uint32_t i = 0; i < options->path_count; i++) {
+        if (strcmp(options->paths[i].name, name) == 0) {
+            free(name);
+            return "that source or sink has a path by another --path already";
+        }
+    }
     options->paths =
         pipe_realloc(options->paths, (options->path_count + 1) * sizeof *options->paths);
     options->paths[options->path_count++] = (struct pipe_path_option){name, equals + 1};
@@ -257,24 +276,19 @@ const char *option_take_count(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
     options->has_count = true;
-    return pipe_parse_count(value, 0, INT64_MAX / 2, &options->feeder.count) ? NULL
-                                                                             : "expected a number";
+    return pipe_parse_count(value, 0, EVENTS_MAX, &options->feeder.count)
+               ? NULL
+               : "expected a number of events, from 0 to 1000000000000000000";
 }
 
 const char *option_take_rate(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
-    char digits[32];
-    size_t size = strlen(value);
-    if (size >= sizeof digits)
-        return "expected a number a second, for example 5000/s";
-    memcpy(digits, value, size + 1);
-    if (size > 2 && strcmp(digits + size - 2, "/s") == 0)
-        digits[size - 2] = '\0';
     options->has_rate = true;
-    return pipe_parse_count(digits, 1, 1000000000, &options->feeder.rate_per_second)
+    return pipe_rate_read(value, &options->feeder.rate_per_hour)
                ? NULL
-               : "expected a number a second, for example 5000/s";
+               : "expected events a second, minute or hour, whole ones an hour, from 1/h to "
+                 "1000000000/s, for example 5000/s, 1.5/min or 100/h";
 }
 
 const char *option_take_seed(void *context, const char *value)
@@ -282,7 +296,7 @@ const char *option_take_seed(void *context, const char *value)
     struct pipe_run_options *options = context;
     int64_t seed;
     if (!pipe_parse_count(value, 0, INT64_MAX, &seed))
-        return "expected a number";
+        return "expected a number from 0 to 9223372036854775807";
     options->feeder.seed = (uint64_t)seed;
     options->has_seed = true;
     return NULL;
@@ -415,7 +429,7 @@ static const struct option_row run_rows[] = {
     {"--count", "N",
      "events of traffic, then end (again with more: goes on to it); without it, in real time",
      option_take_count},
-    {"--rate", "N/s", "events a second of traffic (1000/s)", option_take_rate},
+    {"--rate", "N/s", "events of traffic a second, or /min, /h (1000/s)", option_take_rate},
     {"--seed", "N", "seed of traffic (1): the same seed, the same bytes", option_take_seed},
     {"--start", "TIME", "time of the first event of traffic", option_take_start},
     {"--until-end", option_no_value, "end when topics are consumed, instead of waiting for more",
@@ -458,7 +472,7 @@ static const char run_intro[] =
     "sasl.password, and so on; PIPE_KAFKA_…_FILE and --kafka KEY=@FILE take the value from a "
     "file.\n"
     "Exit: 0 done or stopped (also by a newer instance of the same name), 1 bad data, "
-    "configuration or disk, 2 usage, 3 state of another plan, "
+    "configuration, disk or a limit, 2 usage, 3 state of another plan, "
     "secret,\n"
     "input or output, 4 internal error.\n";
 
@@ -499,8 +513,9 @@ int option_check_paths(const struct pipe_plan *plan, const char *command,
 int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options)
 {
+    uint64_t seen = 0;
     *options = (struct pipe_run_options){
-        .feeder = {.count = -1, .rate_per_second = 1000, .seed = 1},
+        .feeder = {.count = -1, .rate_per_hour = RATE_PER_HOUR, .seed = 1},
         .commit_ms = plan->commit_ms > 0 ? plan->commit_ms : 100,
         .commit_bytes = plan->commit_bytes > 0 ? plan->commit_bytes : 16 << 20,
         .max_record_bytes = 1 << 20,
@@ -517,7 +532,7 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                     argv[i]);
             return PIPE_EXIT_USAGE;
         }
-        int code = option_take(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, options);
+        int code = option_take(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, &seen, options);
         if (code != 0)
             return code;
     }
@@ -554,13 +569,14 @@ int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
 {
     const size_t count = sizeof follow_rows / sizeof follow_rows[0];
     char error[512];
+    uint64_t seen = 0;
     *options = (struct pipe_run_options){.commit_ms = 1};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             option_usage(plan, "follow [options]", follow_intro, follow_rows, count);
             return -1;
         }
-        int code = option_take(plan, "follow", argc, argv, &i, follow_rows, count, options);
+        int code = option_take(plan, "follow", argc, argv, &i, follow_rows, count, &seen, options);
         if (code != 0)
             return code;
     }

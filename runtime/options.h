@@ -9,6 +9,8 @@
 
 #define TRAFFIC_START_MS 1767225600000 /* 2026-01-01: counted traffic is the same every time */
 
+#define RATE_PER_HOUR 3600000 /* 1000/s */
+
 struct option_row {
     const char *name, *argument, *help;
     /* NULL: taken; else what is wrong with the value. */
@@ -21,9 +23,12 @@ void option_usage(const struct pipe_plan *plan, const char *command, const char 
                   const struct option_row *rows, size_t count);
 /* Ends a message. */
 void option_did_you_mean(const char *nearest);
-/* Takes `argv[*at]` (and its value, also as --name=value) by the table. 0: taken. */
+/* Takes `argv[*at]` (and its value, also as --name=value) by the table. 0: taken. `seen`, of one
+ * command line and at first 0: the rows that were. */
 int option_take(const struct pipe_plan *plan, const char *command, int argc, char **argv, int *at,
-                const struct option_row *rows, size_t count, void *options);
+                const struct option_row *rows, size_t count, uint64_t *seen, void *options);
+/* The exit code, after a message: an option that has one value has two. */
+int option_twice(const struct pipe_plan *plan, const char *command, const char *name);
 /* Of --path: 0, or the exit code after a message. */
 int option_check_paths(const struct pipe_plan *plan, const char *command,
                        const struct pipe_run_options *options);

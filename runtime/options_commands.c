@@ -31,7 +31,7 @@ static const char *take_seconds(void *options, const char *value)
     return pipe_parse_count(value, 1, 1000000000,
                             &((struct pipe_traffic_options *)options)->seconds)
                ? NULL
-               : "expected a number of seconds";
+               : "expected a number of seconds, from 1 to 1000000000";
 }
 
 static const struct option_row traffic_rows[] = {
@@ -45,7 +45,8 @@ static const struct option_row traffic_rows[] = {
     {"--count", "N", "events (files: 100000; Kafka: without end); faults add records",
      option_take_count},
     {"--seconds", "N", "with Kafka: end after N seconds of events", take_seconds},
-    {"--rate", "N/s", "events a second, in the time of the events (1000/s)", option_take_rate},
+    {"--rate", "N/s", "events a second, or /min, /h, in the time of the events (1000/s)",
+     option_take_rate},
     {"--seed", "N", "seed (1): the same options, the same bytes", option_take_seed},
     {"--start", "TIME", "time of the first event (2026-01-01T00:00:00Z; in real time: now)",
      option_take_start},
@@ -119,7 +120,8 @@ static void set_traffic_defaults(struct pipe_traffic_options *options)
             run->feeder.start_ms = TRAFFIC_START_MS;
         return;
     }
-    run->feeder.count = options->seconds > 0 ? options->seconds * run->feeder.rate_per_second : -1;
+    run->feeder.count =
+        options->seconds > 0 ? pipe_rate_events(run->feeder.rate_per_hour, options->seconds) : -1;
     if (!run->has_start)
         run->feeder.start_ms = engine_wall_ms();
 }
@@ -127,8 +129,9 @@ static void set_traffic_defaults(struct pipe_traffic_options *options)
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options)
 {
-    *options =
-        (struct pipe_traffic_options){.run = {.feeder = {.rate_per_second = 1000, .seed = 1}}};
+    uint64_t seen = 0;
+    *options = (struct pipe_traffic_options){
+        .run = {.feeder = {.rate_per_hour = RATE_PER_HOUR, .seed = 1}}};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             option_usage(plan, "traffic [--to DIR] [options]", traffic_intro, traffic_rows,
@@ -140,8 +143,8 @@ int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                     argv[i]);
             return PIPE_EXIT_USAGE;
         }
-        int code =
-            option_take(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, options);
+        int code = option_take(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, &seen,
+                               options);
         if (code != 0)
             return code;
     }
@@ -243,6 +246,7 @@ static const char reconcile_intro[] =
 int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
                            struct reconcile_options *options)
 {
+    uint64_t seen = 0;
     *options = (struct reconcile_options){0};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -252,7 +256,7 @@ int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
         }
         if (argv[i][0] == '-') {
             int code = option_take(plan, "reconcile", argc, argv, &i, reconcile_rows,
-                                   RECONCILE_ROWS, options);
+                                   RECONCILE_ROWS, &seen, options);
             if (code != 0)
                 return code;
         } else if (options->dir != NULL) {
@@ -277,7 +281,7 @@ static const char *take_partition(void *options, const char *value)
     return pipe_parse_count(value, 0, INT32_MAX,
                             &((struct pipe_inspect_options *)options)->partition)
                ? NULL
-               : "expected a number of a partition";
+               : "expected the number of a partition, from 0 to 2147483647";
 }
 
 static const char *take_from(void *options, const char *value)
@@ -286,7 +290,7 @@ static const char *take_from(void *options, const char *value)
     return pipe_parse_count(value, 0, INT64_MAX - 1,
                             &((struct pipe_inspect_options *)options)->from)
                ? NULL
-               : "expected an offset";
+               : "expected an offset, from 0 to 9223372036854775806";
 }
 
 static const char *take_limit(void *options, const char *value)
@@ -294,7 +298,7 @@ static const char *take_limit(void *options, const char *value)
     ((struct pipe_inspect_options *)options)->dumps = true;
     return pipe_parse_count(value, 0, INT64_MAX, &((struct pipe_inspect_options *)options)->limit)
                ? NULL
-               : "expected a number of records";
+               : "expected a number of records, from 0 to 9223372036854775807";
 }
 
 static const struct option_row inspect_rows[] = {
@@ -396,6 +400,7 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
 {
     const char *words[4], *extra;
     int count = 0;
+    uint64_t seen = 0;
     *options = (struct pipe_inspect_options){
         .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
     for (int i = 0; i < argc; i++) {
@@ -411,8 +416,8 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                 words[count++] = argv[i];
             continue;
         }
-        int code =
-            option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, options);
+        int code = option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, &seen,
+                               options);
         if (code != 0)
             return code;
     }

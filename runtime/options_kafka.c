@@ -43,20 +43,13 @@ const char *pipe_kafka_value(const struct pipe_kafka_options *options, const cha
     return property != NULL ? property->value : NULL;
 }
 
-/* Takes the strings. The last one given counts. */
+/* Takes the strings. */
 static void add(struct pipe_kafka_options *options, char *name, char *value, char *from)
 {
-    struct pipe_kafka_property *property = find(options, name);
-    if (property == NULL) {
-        options->properties = pipe_realloc(options->properties, (options->property_count + 1) *
-                                                                    sizeof *options->properties);
-        property = &options->properties[options->property_count++];
-    } else {
-        free((char *)property->name);
-        free((char *)property->value);
-        free((char *)property->from);
-    }
-    *property = (struct pipe_kafka_property){name, value, from};
+    options->properties = pipe_realloc(options->properties,
+                                       (options->property_count + 1) * sizeof *options->properties);
+    options->properties[options->property_count++] =
+        (struct pipe_kafka_property){name, value, from};
 }
 
 const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text)
@@ -65,12 +58,18 @@ const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
         return "expected KEY=VALUE, KEY being a property of librdkafka";
+    char *name = copy(text, (size_t)(equals - text));
+    if (find(options, name) != NULL) {
+        free(name);
+        return "is given twice; which one counts?";
+    }
     char *value = equals[1] == '@' ? pipe_environment_file(equals + 2) : pipe_text_dup(equals + 1);
     if (value == NULL) {
+        free(name);
         snprintf(wrong, sizeof wrong, "the file can't be read: %s", pipe_regular_reason(errno));
         return wrong;
     }
-    add(options, copy(text, (size_t)(equals - text)), value, pipe_text_dup("--kafka"));
+    add(options, name, value, pipe_text_dup("--kafka"));
     return NULL;
 }
 
@@ -141,7 +140,7 @@ bool pipe_kafka_config(const struct pipe_plan *plan, const struct pipe_kafka_opt
     if (timeout != NULL &&
         !pipe_parse_count(timeout, 1000, 900000, &config->transaction_timeout_ms)) {
         snprintf(error, error_bytes,
-                 "transaction.timeout.ms: expected a number from 1000 to "
+                 "transaction.timeout.ms: expected a number of milliseconds, from 1000 to "
                  "900000");
         return false;
     }

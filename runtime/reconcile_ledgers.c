@@ -46,7 +46,7 @@ static bool committed_ledger(struct reconcile *r, uint32_t traffic)
     struct pipe_reader reader;
     char name[160];
     bool found;
-    int64_t fed, seed;
+    int64_t fed, seed, rate;
     snprintf(name, sizeof name, "feeder/%s", r->plan->traffics[traffic].name);
     bool ok = log->ops->get(log, name, &value, &found);
     if (!ok)
@@ -54,7 +54,7 @@ static bool committed_ledger(struct reconcile *r, uint32_t traffic)
     if (ok && found && !r->has_ledger[source]) {
         pipe_reader_init(&reader, value.data, value.size, NULL);
         ok = pipe_avro_long(&reader, &fed) && pipe_avro_long(&reader, &head->options.count) &&
-             pipe_avro_long(&reader, &head->options.rate_per_second) &&
+             pipe_avro_long(&reader, &rate) && pipe_rate_load(rate, &head->options.rate_per_hour) &&
              pipe_avro_long(&reader, &seed) && pipe_avro_long(&reader, &head->options.start_ms) &&
              pipe_feeder_get_stops(&reader, &head->options);
         if (!ok)
@@ -103,15 +103,18 @@ static bool given_ledger(struct reconcile *r)
         (head.traffic != have->traffic || head.options.seed != have->options.seed ||
          head.options.start_ms != have->options.start_ms ||
          head.options.count != have->options.count || head.position != have->position ||
-         head.options.rate_per_second != have->options.rate_per_second))
-        return reconcile_fail(r, PIPE_EXIT_DATA,
-                              "%s: it is of seed %" PRIu64 ", count %" PRId64 ", rate %" PRId64
-                              ", position %" PRIu64 ", but committed in %s are seed %" PRIu64
-                              ", count %" PRId64 ", rate %" PRId64 ", position %" PRIu64,
-                              path, head.options.seed, head.options.count,
-                              head.options.rate_per_second, head.position, r->place,
-                              have->options.seed, have->options.count,
-                              have->options.rate_per_second, have->position);
+         head.options.rate_per_hour != have->options.rate_per_hour)) {
+        char given[PIPE_RATE_TEXT], rate[PIPE_RATE_TEXT];
+        pipe_rate_text(head.options.rate_per_hour, given);
+        pipe_rate_text(have->options.rate_per_hour, rate);
+        return reconcile_fail(
+            r, PIPE_EXIT_DATA,
+            "%s: it is of seed %" PRIu64 ", count %" PRId64 ", rate %s, position %" PRIu64
+            ", but committed in %s are seed %" PRIu64 ", count %" PRId64
+            ", rate %s, position %" PRIu64,
+            path, head.options.seed, head.options.count, given, head.position, r->place,
+            have->options.seed, have->options.count, rate, have->position);
+    }
     known = known != NULL ? known : reconcile_add_ledger(r, &head);
     known->given = true;
     return true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "topics.h"
+#include "options.h"
 
 struct topics_options {
     struct pipe_kafka_options kafka;
@@ -70,10 +71,12 @@ static int take_option(const struct pipe_plan *plan, struct topics_options *opti
     if (value == NULL)
         return usage(plan, "a value is missing behind", name);
     (*i)++;
+    int64_t *number = name[2] == 'r' ? &options->replication : &options->min_insync;
     if (strcmp(name, "--kafka") == 0)
         wrong = pipe_kafka_take(&options->kafka, value);
-    else if (!pipe_parse_count(value, 1, 100,
-                               name[2] == 'r' ? &options->replication : &options->min_insync))
+    else if (*number >= 0)
+        return option_twice(plan, "topics", name);
+    else if (!pipe_parse_count(value, 1, 100, number))
         wrong = "expected a number from 1 to 100";
     if (wrong == NULL)
         return 0;

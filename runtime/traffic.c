@@ -75,9 +75,7 @@ static bool session_before(const void *a, const void *b)
 
 int64_t traffic_due_ms(const struct pipe_feeder *feeder, uint64_t event)
 {
-    uint64_t rate = (uint64_t)feeder->options.rate_per_second;
-    uint64_t ms = event / rate * MS_PER_SECOND + event % rate * MS_PER_SECOND / rate;
-    return feeder->options.start_ms + (int64_t)ms;
+    return feeder->options.start_ms + pipe_rate_due_ms(feeder->options.rate_per_hour, event);
 }
 
 static struct session open_session(struct pipe_feeder *feeder, int64_t now_ms)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ledger.h"
+#include "log_options.h"
 #include "new_file.h"
 #include "system_calls.h"
 #include "traffic_cli.h"
@@ -63,6 +64,7 @@ static bool fail(struct kafka_traffic *traffic, int code, const char *format, ..
     va_start(args, format);
     vsnprintf(traffic->error, sizeof traffic->error, format, args);
     va_end(args);
+    log_advise(traffic->error, sizeof traffic->error);
     traffic->exit_code = code;
     return false;
 }
@@ -115,12 +117,27 @@ static bool same_option(struct kafka_traffic *traffic, const char *what, bool gi
     return true;
 }
 
+static bool same_rate(struct kafka_traffic *traffic, bool given, int64_t stored)
+{
+    int64_t *rate = &traffic->feeder_options.rate_per_hour;
+    char wanted[PIPE_RATE_TEXT], begun[PIPE_RATE_TEXT];
+    pipe_rate_text(*rate, wanted);
+    pipe_rate_text(stored, begun);
+    if (given && *rate != stored)
+        return fail(traffic, PIPE_EXIT_STATE,
+                    "--rate %s: the traffic of seed %" PRIu64 " was begun with %s; give that, or "
+                    "another --seed",
+                    wanted, traffic->feeder_options.seed, begun);
+    *rate = stored;
+    return true;
+}
+
 /* A count may be raised: the traffic stops where it ended before, and goes on from there. */
 static bool raise_count(struct kafka_traffic *traffic, const struct pipe_feeder_options *stored)
 {
     struct pipe_feeder_options *options = &traffic->feeder_options;
     const struct pipe_traffic_options *given = traffic->options;
-    int64_t wanted = given->seconds > 0     ? given->seconds * options->rate_per_second
+    int64_t wanted = given->seconds > 0 ? pipe_rate_events(options->rate_per_hour, given->seconds)
                      : given->run.has_count ? given->run.feeder.count
                                             : stored->count;
     memcpy(options->stops, stored->stops, sizeof options->stops);
@@ -153,8 +170,7 @@ static bool take_options(struct kafka_traffic *traffic, const struct pipe_ledger
                     "the traffic of seed %" PRIu64 " was begun with another `traffic %s` "
                     "statement: send it with that one, or give another --seed",
                     options->seed, traffic->def->name);
-    return same_option(traffic, "rate", given->has_rate, &options->rate_per_second,
-                       stored->options.rate_per_second) &&
+    return same_rate(traffic, given->has_rate, stored->options.rate_per_hour) &&
            same_option(traffic, "start", given->has_start, &options->start_ms,
                        stored->options.start_ms) &&
            raise_count(traffic, &stored->options);
@@ -277,7 +293,8 @@ static bool is_due(struct kafka_traffic *traffic, int64_t now_us)
     if (!traffic->paced)
         return true;
     if (options->count >= 0 &&
-        time_ms - options->start_ms > options->count / options->rate_per_second * 1000 + 1000)
+        time_ms - options->start_ms >
+            pipe_rate_due_ms(options->rate_per_hour, (uint64_t)options->count) + 1000)
         return true;
     if (!traffic->pace_begun) {
         traffic->pace_from_us = now_us;

@@ -29,7 +29,7 @@ void traffic_position_write(struct pipe_buf *to, const struct pipe_ledger_head *
 {
     pipe_avro_put_long(to, (int64_t)head->position);
     pipe_avro_put_long(to, head->options.count);
-    pipe_avro_put_long(to, head->options.rate_per_second);
+    pipe_avro_put_long(to, pipe_rate_store(head->options.rate_per_hour));
     pipe_avro_put_long(to, (int64_t)head->options.seed);
     pipe_avro_put_long(to, head->options.start_ms);
     pipe_feeder_put_stops(to, &head->options);
@@ -38,13 +38,13 @@ void traffic_position_write(struct pipe_buf *to, const struct pipe_ledger_head *
 bool traffic_position_read(struct pipe_str value, struct pipe_ledger_head *head)
 {
     struct pipe_reader reader;
-    int64_t position, seed;
+    int64_t position, seed, rate;
     pipe_reader_init(&reader, value.data, value.size, NULL);
     if (!pipe_avro_long(&reader, &position) || !pipe_avro_long(&reader, &head->options.count) ||
-        !pipe_avro_long(&reader, &head->options.rate_per_second) ||
-        !pipe_avro_long(&reader, &seed) || !pipe_avro_long(&reader, &head->options.start_ms) ||
+        !pipe_avro_long(&reader, &rate) || !pipe_avro_long(&reader, &seed) ||
+        !pipe_avro_long(&reader, &head->options.start_ms) ||
         !pipe_feeder_get_stops(&reader, &head->options) || position < 0 || seed < 0 ||
-        head->options.rate_per_second < 1)
+        !pipe_rate_load(rate, &head->options.rate_per_hour))
         return false;
     head->position = (uint64_t)position;
     head->options.seed = (uint64_t)seed;

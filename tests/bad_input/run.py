@@ -162,6 +162,82 @@ def check_pipec_usage(tally, pipec, top):
             tally.add(name, result.problems(exits, says))
 
 
+def check_program_usage(tally, pipec, build, top):
+    """Command lines of a compiled program: which option is wrong, and what is expected."""
+    program = program_of(tally, "kafka", pipec, build) if tally.wants("usage_") else None
+    if program is None:
+        return
+    os.makedirs(os.path.join(top, "usage"))
+    work = os.path.join(top, "usage")
+    os.symlink("nothing", os.path.join(work, "link"))
+    with open(os.path.join(work, "file"), "w", encoding="utf-8"):
+        pass
+    twice = {
+        "run": ["--embedded", "--state", "--instance", "--group", "--count", "--rate", "--seed",
+                "--start", "--commit-interval", "--batch", "--max-record", "--state-memory",
+                "--progress", "--schema-ids", "--schema-wait", "--listen"],
+        "follow": ["--state", "--instance", "--group"],
+        "traffic": ["--to", "--traffic", "--count", "--seconds", "--rate", "--ledger"],
+        "reconcile": ["--ledger", "--ledger-out", "--group", "--max-record"],
+        "inspect": ["--partition", "--from", "--limit", "--group"],
+        "doctor": ["--state"],
+        "inject": ["--embedded", "--source"],
+        "contracts": ["--schema", "--contract"],
+        "topics": ["--replication", "--min-insync"],
+        "explain": ["--format"],
+    }
+    values = {"--rate": "1/s", "--start": "2026-01-31T10:00:00Z", "--commit-interval": "1s",
+              "--max-record": "1KiB", "--state-memory": "1MiB", "--progress": "never",
+              "--schema-wait": "1s", "--listen": "none", "--format": "json"}
+    for command, options in twice.items():
+        for option in options:
+            words = [option, values.get(option, "1")] * 2
+            result = Result([program, command, *words], work, PROGRAM_LIMIT_BYTES)
+            says = (f"{command}: {option} is given twice",)
+            tally.add(f"usage_twice_{command}{option}", result.problems((2,), says))
+    many = {"path": ["--path", "records=a", "--path", "records=b"],
+            "kafka": ["--kafka", "client.id=a", "--kafka", "client.id=b"]}
+    for name, words in many.items():
+        result = Result([program, "run", *words], work, PROGRAM_LIMIT_BYTES)
+        tally.add("usage_same_" + name, result.problems((2,), ("--" + name,)))
+    ranges = [
+        ("run", "--count", "events, from 0 to 1000000000000000000"),
+        ("run", "--seed", "from 0 to 9223372036854775807"), ("run", "--rate", "from 1/h to"),
+        ("traffic", "--rate", "from 1/h to 1000000000/s"),
+        ("traffic", "--seconds", "seconds, from 1 to"), ("run", "--batch", "from 1 to 65536"),
+        ("run", "--commit-interval", "from 1ms to 1h"),
+        ("run", "--max-record", "from 16B to 64MiB"),
+        ("run", "--state-memory", "from 1KiB to 1024GiB"), ("run", "--schema-wait", "up to 1d"),
+        ("run", "--checkpoint-interval", "from 100ms to 1d"),
+        ("inspect", "--partition", "from 0 to 2147483647"), ("inspect", "--from", "offset, from 0"),
+        ("inspect", "--limit", "records, from 0 to"), ("topics", "--replication", "from 1 to 100"),
+    ]
+    for command, option, says in ranges:
+        for value in ("x", "-1", "99999999999999999999999999"):
+            result = Result([program, command, option, value], work, PROGRAM_LIMIT_BYTES)
+            tally.add(f"usage_range_{command}{option}_{value[:2]}",
+                      result.problems((2,), (option, says)))
+    for name, directory, says in (("link", "link", "symbolic link"), ("file", "file/x", "a file"),
+                                  ("link_above", "link/x", "symbolic link")):
+        result = Result([program, "run", "--embedded", directory], work, PROGRAM_LIMIT_BYTES)
+        tally.add("usage_directory_" + name, result.problems((1,), (directory[:4], says)))
+    other = program_of(tally, "csv", pipec, build)
+    command = program_command(other, work, os.path.join(work, "file"))
+    with open(os.path.join(work, "file"), "wb") as file:
+        file.write(records.CSV_HEAD)
+    tally.add("usage_other_pipeline_begins",
+              Result(command, work, PROGRAM_LIMIT_BYTES).problems((0,), ()))
+    result = Result([program, "reconcile", "state"], work, PROGRAM_LIMIT_BYTES)
+    names = (name_of_pipeline("csv"), name_of_pipeline("kafka"))
+    tally.add("usage_other_pipeline",
+              result.problems((3,), tuple(f"of pipeline {name}" for name in names)))
+
+
+def name_of_pipeline(group):
+    with open(os.path.join(HERE, group + ".pipe"), encoding="utf-8") as file:
+        return next(line.split()[1].rstrip(";\n") for line in file if line.startswith("pipeline "))
+
+
 def read_rows(path):
     """Rows of a JSON lines file that must be whole."""
     if not os.path.exists(path):
@@ -444,6 +520,7 @@ def main():
         if arguments.only != "pipec":
             check_data(tally, pipec, build, top)
             check_places(tally, pipec, build, top)
+            check_program_usage(tally, pipec, build, top)
             check_rees46(tally, build, top)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0

@@ -121,9 +121,11 @@ class Lab:
         return directory
 
     def command(self, count=WHOLE, *more):
+        interval = [] if "--commit-interval" in more else ["--commit-interval", "1ms"]
         return [
             *(self.click, "run", "--embedded", "run", "--traffic", "--count", count),
-            *("--rate", "200/s", "--seed", 7, "--commit-interval", "1ms", "--progress", "never"),
+            *("--rate", "200/s", "--seed", 7, "--progress", "never"),
+            *interval,
             *more,
         ]
 

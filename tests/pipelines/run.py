@@ -211,12 +211,12 @@ def confluent_frames(build, scratch):
         raise Failure(dead)
 
 
-def click_run(build, cwd, *more, count=20000, seed=7):
+def click_run(build, cwd, *more, count=20000, seed=7, run="run"):
     return [
         build / "clickstream",
         "run",
         "--embedded",
-        "run",
+        run,
         "--traffic",
         "--count",
         count,
@@ -680,7 +680,7 @@ def limits_of_the_process(build, scratch):
 
     def limited(name, limit, kind, exits, *more):
         result = subprocess.run(
-            list(map(str, [*click_run(build, scratch, *more), "--embedded", name])),
+            list(map(str, click_run(build, scratch, *more, run=name))),
             cwd=scratch,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

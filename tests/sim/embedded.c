@@ -220,7 +220,7 @@ static void make_input_files(struct run *run)
     char to[] = "input", count[24], seed[24], rate[24];
     snprintf(count, sizeof count, "%lld", (long long)run->feeder.count);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->feeder.seed);
-    snprintf(rate, sizeof rate, "%lld", (long long)run->feeder.rate_per_second);
+    snprintf(rate, sizeof rate, "%lld", (long long)run->feeder.rate_per_hour / 3600);
     char *argv[] = {"--to",   to,   "--count",    count,   "--seed",  seed,
                     "--rate", rate, "--progress", "never", "--start", "2026-01-01T00:00:00Z"};
     int kept = sim_redirect("traffic.txt", -1);
@@ -236,7 +236,7 @@ static void begin_run(struct run *run)
     snprintf(run->dir, sizeof run->dir, "run");
     run->paced = !run->program->files && sim_below(2) == 0;
     run->feeder = (struct pipe_feeder_options){.count = sim_between(20, 500),
-                                               .rate_per_second = sim_between(2, 10),
+                                               .rate_per_hour = 3600 * (int64_t)sim_between(2, 10),
                                                .seed = sim_random() >> 1,
                                                .start_ms = START_MS};
     run->injections = run->program->files ? 0 : sim_below(4);

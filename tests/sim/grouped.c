@@ -185,7 +185,7 @@ static void open_input(struct group *group, uint32_t traffic)
     const struct pipe_source_def *source = &plan->sources[plan->traffics[traffic].source];
     struct input *input = &group->inputs[group->input_count++];
     struct pipe_feeder_options options = {.count = -1,
-                                          .rate_per_second = sim_between(2, 10),
+                                          .rate_per_hour = 3600 * (int64_t)sim_between(2, 10),
                                           .seed = sim_random() >> 1,
                                           .start_ms = START_MS};
     char error[512];

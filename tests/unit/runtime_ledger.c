@@ -32,7 +32,7 @@ static const struct pipe_plan plan = {.name = "clickstream",
                                       .traffic_count = 1};
 static const struct pipe_ledger_head head = {
     .partitions = 6,
-    .options = {.count = 20000, .rate_per_second = 500, .seed = 3, .start_ms = 1767225600000},
+    .options = {.count = 20000, .rate_per_hour = 1800000, .seed = 3, .start_ms = 1767225600000},
     .position = 20391};
 
 static const char *text_of(struct pipe_buf *line)
@@ -77,12 +77,13 @@ static void head_is_read_back(void **state)
         struct pipe_ledger_head other = head, again;
         struct pipe_buf line = {0};
         other.options.count = counts[i];
+        other.options.rate_per_hour = i == 1 ? 90 : 1800000;
         pipe_ledger_put_head(&line, &plan, &other);
         assert_true(pipe_ledger_read_head(&plan, pipe_str_of(line.data, line.size), &again, error,
                                           sizeof error));
         assert_int_equal(again.options.count, counts[i]);
         assert_int_equal(again.options.seed, 3);
-        assert_int_equal(again.options.rate_per_second, 500);
+        assert_int_equal(again.options.rate_per_hour, other.options.rate_per_hour);
         assert_int_equal(again.options.start_ms, head.options.start_ms);
         assert_int_equal(again.position, 20391);
         assert_int_equal(again.partitions, 6);

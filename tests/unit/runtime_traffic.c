@@ -201,7 +201,7 @@ static int set_up(void **state)
 
 #define START 1767225600000
 static const struct pipe_feeder_options standard = {
-    .count = 20000, .rate_per_second = 1000, .seed = 7, .start_ms = START};
+    .count = 20000, .rate_per_hour = 3600000, .seed = 7, .start_ms = START};
 
 static struct pipe_feeder *open_feeder(uint32_t traffic, const struct pipe_feeder_options *options)
 {
@@ -260,7 +260,8 @@ static struct all take_all(uint32_t traffic, const struct pipe_feeder_options *o
         assert_true(pipe_str_copy(&all.arena, record.value, &taken->record.value));
         taken->decodes = decode(&sources[traffics[traffic].source], taken->record.value, &all.arena,
                                 &taken->row);
-        taken->due_ms = options->start_ms + (int64_t)record.event * 1000 / options->rate_per_second;
+        taken->due_ms =
+            options->start_ms + (int64_t)record.event * 3600000 / options->rate_per_hour;
     }
     pipe_feeder_close(feeder);
     return all;
@@ -437,7 +438,7 @@ static void test_sessions(void **state)
     (void)state;
     struct pipe_feeder_options options = standard;
     options.count = 60000;
-    options.rate_per_second = 100;
+    options.rate_per_hour = 360000;
     struct all all = take_all(1, &options);
     size_t moves[4][4] = {{0}}, from[4] = {0}, sessions = 0;
     int64_t began_ms = 0;
