@@ -220,8 +220,15 @@ static int compile(struct arena *arena, const struct surroundings *found, const 
     struct stat there;
     if (libraries == NULL || !make_directories(arena, program_path))
         return 1;
-    if (stat(program_path, &there) == 0 && !S_ISREG(there.st_mode)) { /* a device, say */
+    bool exists = stat(program_path, &there) == 0;
+    if (exists && !S_ISREG(there.st_mode)) { /* a device, say */
         complain("cannot write `%s`: it is not a regular file, which a program replaces",
+                 program_path);
+        return 1;
+    }
+    if (exists && there.st_size > 0 && (there.st_mode & 0111) == 0) { /* a source, a run's file */
+        complain("cannot write `%s`: it is no program, and would be replaced by one; remove it, or "
+                 "name another with -o",
                  program_path);
         return 1;
     }

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from harness import Ended, Failure
+from harness import ROOT, Ended, Failure
 
 FEW = ["--count", 200, "--seed", 3, "--progress", "never"]
 
@@ -72,6 +72,26 @@ def files_are_kept(lab):
             made.symlink_to(os.path.relpath(cwd / target, made.parent))
             refused(cwd, [*command, place, "--replace"], option, "not a regular file")
             made.unlink()
+    lab.done(cwd)
+
+
+def programs_replace_programs(lab):
+    """`pipec build -o` replaces what it has built, and no source and no file of a run."""
+    cwd = lab.copy()
+    (cwd / "p.pipe").write_text(
+        "pipeline p;\nsource s from file 'x' format csv columns (a int64) rejects to r;\n"
+        "sink k from s to file 'k' format jsonl at least once;\n"
+        "sink l from r to file 'l' format jsonl at least once;\n"
+    )
+    build = [lab.build / "pipec", "build", "p.pipe", "--out", "c", "-o"]
+    home = {"PIPEC_HOME": str(ROOT)}
+    for name in ("p.pipe", "run/log/CURRENT", "run/lock"):
+        before = (cwd / name).read_bytes()
+        ended = Ended([*build, name], cwd, environment=home).expect(1)
+        if "is no program" not in ended.err or (cwd / name).read_bytes() != before:
+            raise Failure(f"{ended.command}: {ended.err}")
+    for _ in range(2):
+        Ended([*build, "p"], cwd, environment=home).expect(0)
     lab.done(cwd)
 
 
@@ -167,5 +187,6 @@ TESTS = [
     changed_at_the_end,
     runs_keep_their_directories,
     files_are_kept,
+    programs_replace_programs,
     names_of_one_command,
 ]
