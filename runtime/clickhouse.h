@@ -126,21 +126,22 @@ void pipe_clickhouse_identifier(struct pipe_buf *out, const char *name);
 void pipe_clickhouse_table(struct pipe_buf *out, const char *target);
 void pipe_clickhouse_literal(struct pipe_buf *out, struct pipe_str text);
 
-/* The rows of one partition from first to last: what an attempt sends. */
+/* The rows of one partition from first to last; an attempt sends those of one or several. */
 struct pipe_clickhouse_range {
     int32_t partition;
     int64_t first, last;
 };
-/* The insert of a range, its rows in `format` ("Native", "RowBinary"): with the condition that adds
- * only what is missing, or plain where §6 says so (pipe_clickhouse_is_plain). The rows hold the
- * table's columns in their order. FATAL if the table's columns are of other types than the plan's.
- */
+/* The insert of these ranges, their rows in `format` ("Native", "RowBinary"): with the condition
+ * that adds only what is missing, or plain where §6 says so (pipe_clickhouse_is_plain). The rows
+ * hold the table's columns in their order. FATAL if the table's columns are of other types than the
+ * plan's. */
 void pipe_clickhouse_insert_sql(struct pipe_buf *out, const struct pipe_table_def *table,
-                                const struct pipe_clickhouse_range *range, const char *format);
+                                const struct pipe_clickhouse_range *ranges, uint32_t count,
+                                const char *format);
 bool pipe_clickhouse_is_plain(const struct pipe_table_def *table);
-/* The probe: answers with one line, the number of rows of the range that are there. Of tables with
+/* The probe: answers with one line, the number of rows of the ranges that are there. Of tables with
  * positions only. */
 void pipe_clickhouse_probe_sql(struct pipe_buf *out, const struct pipe_table_def *table,
-                               const struct pipe_clickhouse_range *range);
+                               const struct pipe_clickhouse_range *ranges, uint32_t count);
 
 #endif

@@ -66,12 +66,15 @@ static void add_columns(struct pipe_buf *out, const struct pipe_table_def *table
     }
 }
 
-static void add_range(struct pipe_buf *out, const struct pipe_clickhouse_range *range)
+static void add_ranges(struct pipe_buf *out, const struct pipe_clickhouse_range *ranges,
+                       uint32_t count)
 {
-    pipe_buf_printf(out,
-                    " WHERE _pipe_partition = %" PRId32 " AND _pipe_offset BETWEEN %" PRId64
-                    " AND %" PRId64,
-                    range->partition, range->first, range->last);
+    for (uint32_t i = 0; i < count; i++)
+        pipe_buf_printf(out,
+                        "%s(_pipe_partition = %" PRId32 " AND _pipe_offset BETWEEN %" PRId64
+                        " AND %" PRId64 ")",
+                        i == 0 ? " WHERE " : " OR ", ranges[i].partition, ranges[i].first,
+                        ranges[i].last);
 }
 
 static void add_text(struct pipe_buf *out, const char *text, size_t size)
@@ -105,7 +108,8 @@ bool pipe_clickhouse_is_plain(const struct pipe_table_def *table)
 }
 
 void pipe_clickhouse_insert_sql(struct pipe_buf *out, const struct pipe_table_def *table,
-                                const struct pipe_clickhouse_range *range, const char *format)
+                                const struct pipe_clickhouse_range *ranges, uint32_t count,
+                                const char *format)
 {
     pipe_buf_printf(out, "INSERT INTO ");
     pipe_clickhouse_table(out, table->name);
@@ -119,9 +123,10 @@ void pipe_clickhouse_insert_sql(struct pipe_buf *out, const struct pipe_table_de
         add_columns(out, table, false);
         pipe_buf_printf(out, " FROM input(");
         pipe_clickhouse_literal(out, pipe_str_of((char *)structure.data, structure.size));
-        pipe_buf_printf(out, ") WHERE _pipe_offset NOT IN (SELECT _pipe_offset FROM ");
+        pipe_buf_printf(out, ") WHERE (_pipe_partition, _pipe_offset) NOT IN "
+                             "(SELECT _pipe_partition, _pipe_offset FROM ");
         pipe_clickhouse_table(out, table->name);
-        add_range(out, range);
+        add_ranges(out, ranges, count);
         pipe_buf_printf(out, ")");
         add_type_check(out, table);
         pipe_buf_free(&structure);
@@ -130,10 +135,10 @@ void pipe_clickhouse_insert_sql(struct pipe_buf *out, const struct pipe_table_de
 }
 
 void pipe_clickhouse_probe_sql(struct pipe_buf *out, const struct pipe_table_def *table,
-                               const struct pipe_clickhouse_range *range)
+                               const struct pipe_clickhouse_range *ranges, uint32_t count)
 {
     pipe_buf_printf(out, "SELECT count() FROM ");
     pipe_clickhouse_table(out, table->name);
-    add_range(out, range);
+    add_ranges(out, ranges, count);
     pipe_buf_printf(out, " FORMAT TabSeparated");
 }

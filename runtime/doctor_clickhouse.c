@@ -121,7 +121,7 @@ static void check_insert(struct doctor *doctor, struct pipe_clickhouse *client,
     struct pipe_clickhouse_range none = {0, 0, -1};
     struct pipe_clickhouse_result result;
     struct pipe_buf sql = {0};
-    pipe_clickhouse_insert_sql(&sql, table, &none, "Native");
+    pipe_clickhouse_insert_sql(&sql, table, &none, 1, "Native");
     const struct pipe_clickhouse_call call = {.sql = pipe_str_of((char *)sql.data, sql.size),
                                               .token = "doctor",
                                               .body = pipe_str_of("", 0),
@@ -130,7 +130,7 @@ static void check_insert(struct doctor *doctor, struct pipe_clickhouse *client,
     pipe_buf_free(&result.body);
     if (ok && !pipe_clickhouse_is_plain(table)) {
         sql.size = 0;
-        pipe_clickhouse_probe_sql(&sql, table, &none);
+        pipe_clickhouse_probe_sql(&sql, table, &none, 1);
         ok = send_text(client, &sql, &result);
         pipe_buf_free(&result.body);
     }

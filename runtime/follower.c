@@ -160,8 +160,12 @@ void pipe_follower_close(struct pipe_follower *follower)
         free(part->ages);
         free(part->sent_ages);
     }
-    for (uint32_t i = 0; i < follower->sink_count; i++)
-        free(follower->sinks[i].parts);
+    for (uint32_t i = 0; i < follower->sink_count; i++) {
+        struct follower_sink *sink = &follower->sinks[i];
+        free(sink->parts);
+        pipe_native_writer_free(sink->reread.writer);
+        XXH3_freeState(sink->reread.hash);
+    }
     free(follower->sinks);
     pipe_buf_free(&follower->scratch);
     follower->target->ops->close(follower->target);
@@ -171,7 +175,7 @@ void pipe_follower_close(struct pipe_follower *follower)
 
 uint64_t follower_part_memory(const struct follower_part *part)
 {
-    return part->block.size + (part->rows > 0 ? pipe_native_bytes(part->writer) : 0);
+    return part->rows > 0 ? pipe_native_bytes(part->writer) : 0;
 }
 
 uint64_t follower_memory(const struct pipe_follower *follower)
@@ -181,6 +185,8 @@ uint64_t follower_memory(const struct pipe_follower *follower)
     uint64_t bytes = 0;
     while ((part = follower_next(&at)) != NULL)
         bytes += follower_part_memory(part);
+    for (uint32_t i = 0; i < follower->sink_count; i++)
+        bytes += follower_batch_memory(&follower->sinks[i]);
     return bytes;
 }
 
@@ -188,28 +194,44 @@ uint64_t follower_memory(const struct pipe_follower *follower)
 
 static bool may_journal(const struct follower_part *part)
 {
-    return follower_runs(part) && part->rows > 0 && (!part->journal.pending || part->done);
+    return follower_runs(part) && part->rows > 0 &&
+           (!part->journal.pending || follower_is_done(part));
 }
 
-/* A batch of the sink is due: then all of its parts go, so that they share a commit. */
+/* How old a row may get. What is under way brings its parts back: the others wait for them, so that
+ * they go on together, but no longer than twice the time. */
+static int64_t patience_of(const struct follower_sink *sink)
+{
+    for (const struct follower_batch *batch = sink->pending; batch != NULL; batch = batch->next) {
+        if (batch->state == BATCH_READY)
+            return 2 * sink->commit_us;
+    }
+    return sink->commit_us;
+}
+
+/* A batch of the sink is due: then all of its parts go. */
 static bool is_due(const struct pipe_follower *follower, const struct follower_sink *sink,
                    bool memory_is_full, int64_t now_us)
 {
+    int64_t patience_us = patience_of(sink);
+    uint64_t bytes = 0, rows = 0;
     for (uint32_t i = 0; i < sink->part_count; i++) {
         const struct follower_part *part = &sink->parts[i];
-        if (may_journal(part) &&
-            (follower->flush || memory_is_full || part->rows >= FOLLOWER_ROWS_MAX ||
-             now_us - part->began_us >= sink->commit_us ||
-             pipe_native_bytes(part->writer) >= sink->block_bytes))
+        if (!may_journal(part))
+            continue;
+        if (follower->flush || memory_is_full || now_us - part->began_us >= patience_us)
             return true;
+        bytes += pipe_native_bytes(part->writer);
+        rows += part->rows;
     }
-    return false;
+    return rows >= FOLLOWER_ROWS_MAX || (rows > 0 && bytes >= sink->block_bytes);
 }
 
 /* Whether the mark could follow gaps behind it (aborted records, markers). */
 static bool is_behind_gap(const struct pipe_follower *follower, const struct follower_part *part)
 {
-    return part->at_end && part->rows == 0 && part->left_count == 0 && !part->journal.pending &&
+    return part->at_end && part->reader != NULL && part->rows == 0 && part->left_count == 0 &&
+           !part->journal.pending &&
            follower->log->ops->position(part->reader) > part->journal.mark;
 }
 
@@ -224,9 +246,9 @@ static bool choose_put(struct pipe_follower *follower, struct follower_part *par
         part->put = PUT_JOURNAL;
         return true;
     }
-    if (part->journal.pending && part->done) {
+    if (follower_is_done(part)) {
         part->put = PUT_CONFIRM;
-        return leaving || follower->flush || now_us - part->done_us >= part->sink->commit_us;
+        return leaving || follower->flush || now_us - part->batch->done_us >= part->sink->commit_us;
     }
     if (is_behind_gap(follower, part)) {
         part->put = PUT_GAP;
@@ -238,12 +260,11 @@ static bool choose_put(struct pipe_follower *follower, struct follower_part *par
 static void make_next(struct pipe_follower *follower, struct follower_part *part)
 {
     struct follower_journal *next = &part->next;
-    struct follower_place place = {follower->log->incarnation, part->sink->def->name,
-                                   part->sink->plan_topic.name, part->partition};
+    const struct follower_batch *batch = part->planned;
     *next = part->journal;
     if (next->pending) {
-        next->mark = next->last + 1;
-        next->confirmed = next->last;
+        next->confirmed = follower_own(&part->journal)->last;
+        next->mark = next->confirmed + 1;
     }
     next->pending = false;
     if (part->put == PUT_GAP)
@@ -251,11 +272,11 @@ static void make_next(struct pipe_follower *follower, struct follower_part *part
     if (part->put != PUT_JOURNAL)
         return;
     next->pending = true;
-    next->first = part->first;
-    next->last = part->last;
-    next->rows = part->rows;
-    follower_hash_end(part->hash, next->hash);
-    follower_make_token(&place, next);
+    memcpy(next->ranges, batch->ranges, sizeof next->ranges);
+    next->range_count = batch->range_count;
+    memcpy(next->token, batch->token, sizeof next->token);
+    for (next->own = 0; follower_own(next)->partition != part->partition;)
+        next->own++;
 }
 
 static bool put(struct pipe_follower *follower, struct follower_part *part)
@@ -280,14 +301,14 @@ static void committed(struct pipe_follower *follower)
         if (part->put == PUT_NOTHING)
             continue;
         part->journal = part->next;
-        part->put_us = now_us;
-        part->done = false;
-        part->attempt = 0;
-        part->retry_us = part->backoff_us = 0;
-        if (part->put == PUT_JOURNAL)
-            follower_seal(part);
         part->put = PUT_NOTHING;
+        part->put_us = now_us;
+        follower_leave_batch(follower, part);
+        part->batch = part->planned;
+        part->planned = NULL;
     }
+    for (uint32_t i = 0; i < follower->sink_count; i++)
+        follower_seal(&follower->sinks[i]);
     follower->worked = true;
 }
 
@@ -312,20 +333,25 @@ static bool take_outcome(struct pipe_follower *follower, enum pipe_log_outcome o
     return follower_log_failed(follower);
 }
 
-bool follower_commit(struct pipe_follower *follower, bool leaving)
+static bool choose(struct pipe_follower *follower, bool leaving)
 {
     int64_t now_us = engine_monotonic_us();
     bool full = follower_memory(follower) >= follower->config.memory_bytes, wanted = false;
-    if (!follower->ready)
-        return true;
     for (uint32_t i = 0; i < follower->sink_count; i++) {
         struct follower_sink *sink = &follower->sinks[i];
         bool journals = !leaving && !follower->stop && is_due(follower, sink, full, now_us);
         for (uint32_t p = 0; p < sink->part_count; p++)
             wanted |= choose_put(follower, &sink->parts[p], journals, leaving, now_us);
     }
-    if (!wanted)
+    return wanted;
+}
+
+bool follower_commit(struct pipe_follower *follower, bool leaving)
+{
+    if (!follower->ready || !choose(follower, leaving))
         return true;
+    for (uint32_t i = 0; i < follower->sink_count; i++)
+        follower_plan(follower, &follower->sinks[i]);
     struct follower_walk at = {.follower = follower};
     struct follower_part *part;
     while ((part = follower_next(&at)) != NULL) {
@@ -350,23 +376,35 @@ static bool is_asking(const struct pipe_follower *follower)
     return false;
 }
 
+/* When something is due; INT64_MAX: nothing that time brings. */
+static int64_t due_of_sink(const struct pipe_follower *follower, const struct follower_sink *sink)
+{
+    int64_t due_us = INT64_MAX, patience_us = patience_of(sink);
+    for (uint32_t p = 0; p < sink->part_count && !follower->stop; p++) {
+        const struct follower_part *part = &sink->parts[p];
+        if (may_journal(part) && part->began_us + patience_us < due_us)
+            due_us = part->began_us + patience_us;
+    }
+    for (const struct follower_batch *batch = sink->pending; batch != NULL; batch = batch->next) {
+        int64_t at_us = INT64_MAX;
+        if (batch->state == BATCH_DONE)
+            at_us = batch->done_us + sink->commit_us;
+        else if (batch->state == BATCH_READY && batch->request == NULL &&
+                 follower->requests < follower->config.requests)
+            at_us = batch->retry_us;
+        due_us = at_us < due_us ? at_us : due_us;
+    }
+    return due_us;
+}
+
 /* Not beyond the moment in which something is due. */
 static int64_t wait_of(const struct pipe_follower *follower, int64_t wait_ms)
 {
-    struct follower_walk at = {.follower = (struct pipe_follower *)(uintptr_t)follower};
-    const struct follower_part *part;
     int64_t now_us = engine_monotonic_us(), most_us = wait_ms * 1000;
-    while ((part = follower_next(&at)) != NULL) {
-        int64_t at_us = INT64_MAX;
-        if (may_journal(part) && !follower->stop)
-            at_us = part->began_us + part->sink->commit_us;
-        else if (follower_runs(part) && part->done)
-            at_us = part->done_us + part->sink->commit_us;
-        else if (follower_runs(part) && part->journal.pending && part->request == NULL &&
-                 follower->requests < follower->config.requests)
-            at_us = part->retry_us;
-        if (at_us - now_us < most_us)
-            most_us = at_us > now_us ? at_us - now_us : 0;
+    for (uint32_t i = 0; i < follower->sink_count; i++) {
+        int64_t due_us = due_of_sink(follower, &follower->sinks[i]);
+        if (due_us - now_us < most_us)
+            most_us = due_us > now_us ? due_us - now_us : 0;
     }
     return (most_us + 999) / 1000;
 }
@@ -434,7 +472,7 @@ bool pipe_follower_is_quiet(const struct pipe_follower *follower)
     struct follower_walk at = {.follower = (struct pipe_follower *)(uintptr_t)follower};
     const struct follower_part *part;
     while ((part = follower_next(&at)) != NULL) {
-        if (follower_runs(part) && part->journal.pending && !follower_pauses(part))
+        if (follower_runs(part) && part->batch != NULL && !follower_pauses(part->batch))
             return false;
     }
     return true;
@@ -476,9 +514,9 @@ static void add_lag(const struct pipe_follower *follower, const struct follower_
         from = log->ops->position(part->reader);
     if (end > from)
         figures->lag_records += (uint64_t)(end - from);
-    int64_t oldest_ms = part->journal.pending && !part->done   ? part->sent_oldest_ms
-                        : part->rows > 0 || part->sink->halted ? part->oldest_ms
-                                                               : PIPE_TIME_MIN;
+    int64_t oldest_ms = part->journal.pending && !follower_is_done(part) ? part->sent_oldest_ms
+                        : part->rows > 0 || part->sink->halted           ? part->oldest_ms
+                                                                         : PIPE_TIME_MIN;
     if (oldest_ms != PIPE_TIME_MIN &&
         (figures->oldest_ms == PIPE_TIME_MIN || oldest_ms < figures->oldest_ms))
         figures->oldest_ms = oldest_ms;

@@ -7,13 +7,15 @@
  * every partition it goes round:
  *
  *   COLLECT  records → rows of a block, until it is full or commit_ms old
- *   JOURNAL  position = end of what is confirmed, value = pending range, count, hash, token: commit
+ *   JOURNAL  all partitions of a sink that have rows become a batch; the position of each = end of
+ *            what is confirmed, its value = the ranges of the whole batch, counts, hashes, and the
+ *            token: one commit
  *   SEND     the table takes the block; an attempt but the first begins with the probe
- *   CONFIRM  with the next commit, which may journal the next range as well
+ *   CONFIRM  with the next commit, which may journal the next batch as well
  *
- * While a range is sent, the next one is collected. After a start, an assignment or an aborted
- * commit the journal is read first: a pending range is read again from the log, its hash compared,
- * and sent under the token of the journal.
+ * While a batch is sent, the next one is collected. After a start, an assignment or an aborted
+ * commit the journal is read first: a pending batch is read again from the log, whosever partitions
+ * it is of (decision 0018), its hashes compared, and sent under the token of the journal.
  *
  * Follower and targets are driven by steps and never block but in the log's calls and the target's
  * poll, so that a simulation can drive them; follower_thread.c gives them a thread. One thread uses
@@ -22,6 +24,7 @@
  *   follower.c          steps, commits, what is shown
  *   follower_parts.c    partitions that come and go; journals read back
  *   follower_collect.c  records → rows
+ *   follower_batch.c    ranges become a batch; batches that are read again
  *   follower_send.c     attempts and their outcomes; tables that stand still
  *   follower_journal.c  the value of a position; hash and token
  *   follower_thread.c   a thread for it; follower_run.c: in a run, and `NAME follow`
@@ -36,12 +39,21 @@
 
 /* ---- Where rows go ---- */
 
-/* One range of one partition, as it goes to a table. */
-struct pipe_table_batch {
-    uint32_t sink; /* in plan->sinks */
+#define PIPE_TABLE_RANGES_MAX PIPE_NATIVE_WRITERS_MAX /* of a batch */
+
+/* Rows of one partition. */
+struct pipe_table_range {
     int32_t partition;
     int64_t first, last; /* offsets, both included */
     uint32_t rows;
+};
+
+/* What goes to a table as one block: ranges of different partitions, in their order. */
+struct pipe_table_batch {
+    uint32_t sink; /* in plan->sinks */
+    struct pipe_table_range ranges[PIPE_TABLE_RANGES_MAX];
+    uint32_t range_count;
+    uint32_t rows;         /* of all ranges */
     struct pipe_str block; /* Native, uncompressed; lives until the attempt has ended. That of a
                               follower begins with a page of memory */
     char token[65];        /* hex */
@@ -50,7 +62,7 @@ struct pipe_table_batch {
 
 enum pipe_table_outcome {
     PIPE_TABLE_PENDING,
-    PIPE_TABLE_DONE,  /* all rows of the range are in the table, durably */
+    PIPE_TABLE_DONE,  /* all rows of the batch are in the table, durably */
     PIPE_TABLE_AGAIN, /* they may be or not: the same again, later (error: one line) */
     PIPE_TABLE_BROKEN /* trying again does not help: no such table, no right, other columns */
 };
@@ -89,6 +101,7 @@ struct pipe_table_ops {
 };
 struct pipe_table_target {
     const struct pipe_table_ops *ops;
+    uint32_t ranges; /* of a batch, at most: 1 … PIPE_TABLE_RANGES_MAX */
 };
 
 /* target_clickhouse.c: a server, by HTTP. target_native.c: files DIR/tables/SINK/…native. */
@@ -136,7 +149,7 @@ void pipe_follower_flush(struct pipe_follower *follower, bool stop);
 /* Whether everything committed in its topics is confirmed (of the partitions that it has), or its
  * sink halted. */
 bool pipe_follower_at_end(struct pipe_follower *follower);
-/* Whether nothing is under way: no range that was journaled waits for its first attempt, or was
+/* Whether nothing is under way: no batch that was journaled waits for its first attempt, or was
  * sent and waits for its end. */
 bool pipe_follower_is_quiet(const struct pipe_follower *follower);
 const char *pipe_follower_error(const struct pipe_follower *follower);

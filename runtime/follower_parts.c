@@ -42,19 +42,15 @@ bool follower_open(struct pipe_follower *follower)
 void follower_drop_part(struct pipe_follower *follower, struct follower_part *part,
                         enum follower_phase phase)
 {
-    follower_end_request(follower, part);
-    if (part->reader != NULL)
-        follower->log->ops->reader_close(part->reader);
-    part->reader = NULL;
-    part->left_count = 0;
-    part->at_end = part->done = part->known = part->behind = false;
+    part->phase = phase;
+    follower_forget_plan(follower, part);
+    follower_leave_batch(follower, part);
+    follower_close_reader(follower, part);
+    part->known = part->behind = false;
     part->put = PUT_NOTHING;
     follower_clear_batch(part);
     metrics_ages_clear(part->sent_ages);
-    pipe_buf_free(&part->block);
-    part->block = (struct pipe_buf){0};
     part->journal = (struct follower_journal){0};
-    part->phase = phase;
 }
 
 void follower_aborted(struct pipe_follower *follower)
@@ -137,11 +133,21 @@ struct pipe_log_position follower_position(const struct follower_part *part, cha
 static void run(struct pipe_follower *follower, struct follower_part *part)
 {
     const struct follower_journal *journal = &part->journal;
-    part->phase = journal->pending ? PART_REREADING : PART_RUNNING;
+    int64_t from = journal->mark;
     part->put_us = engine_monotonic_us();
-    follower_clear_batch(part);
-    follower_open_reader(follower, part, journal->pending ? journal->first : journal->mark);
     follower->worked = true;
+    follower_clear_batch(part);
+    if (journal->pending) {
+        if (!follower_take_up(follower, part))
+            return;
+        if (part->batch->state == BATCH_REREADING) { /* the reader comes with its end */
+            part->phase = PART_REREADING;
+            return;
+        }
+        from = follower_own(journal)->last + 1;
+    }
+    part->phase = PART_RUNNING;
+    follower_open_reader(follower, part, from);
 }
 
 /* What the journal calls confirmed must not have been taken away: it is never sent again. */
@@ -168,11 +174,12 @@ static bool take_journal(struct pipe_follower *follower, struct follower_part *p
         return true;
     }
     struct pipe_str value = pipe_str_of(committed->value->data, committed->value->size);
-    if (!follower_journal_read(value, &part->journal)) {
+    if (!follower_journal_read(value, part->partition, part->sink->part_count, &part->journal)) {
         follower_halt(
             follower, part->sink,
-            "the position of the table in topic %s, partition %d is malformed (%zu bytes)", topic,
-            part->partition, value.size);
+            "the position of the table in topic %s, partition %d is malformed, or of a newer "
+            "program (%zu bytes, version %d)",
+            topic, part->partition, value.size, value.size > 0 ? (uint8_t)value.data[0] : -1);
     } else if (committed->offset >= 0 && committed->offset != part->journal.mark) {
         follower_halt(follower, part->sink,
                       "topic %s, partition %d: the table's offset is %lld, but its journal says "
@@ -220,6 +227,12 @@ static void miss_last(struct pipe_follower *follower, struct follower_part *part
                   sink->def->target, topic, part->partition, (long long)part->journal.confirmed);
 }
 
+/* Behind all that the journal knows. */
+static int64_t behind_of(const struct follower_journal *journal)
+{
+    return journal->pending ? follower_own(journal)->last + 1 : journal->mark;
+}
+
 /* Rows that no journal tells of are of another life: what is sent would be there twice, or what
  * is in the table is not what the topic has now. */
 static void find_more(struct pipe_follower *follower, struct follower_part *part)
@@ -227,14 +240,13 @@ static void find_more(struct pipe_follower *follower, struct follower_part *part
     const struct follower_sink *sink = part->sink;
     const char *topic = sink->plan_topic.name;
     if (part->known)
-        follower_halt(
-            follower, part->sink,
-            "table %s has rows of topic %s, partition %d behind offset %lld, where the "
-            "group's position ends: it is ahead, as with a restored copy of a directory "
-            "or of offsets; restore the table to the same moment, or run with the "
-            "--group (or directory) that filled it",
-            sink->def->target, topic, part->partition,
-            (long long)(part->journal.pending ? part->journal.last : part->journal.mark - 1));
+        follower_halt(follower, part->sink,
+                      "table %s has rows of topic %s, partition %d behind offset %lld, where the "
+                      "group's position ends: it is ahead, as with a restored copy of a directory "
+                      "or of offsets; restore the table to the same moment, or run with the "
+                      "--group (or directory) that filled it",
+                      sink->def->target, topic, part->partition,
+                      (long long)behind_of(&part->journal) - 1);
     else
         follower_halt(follower, part->sink,
                       "table %s has rows of topic %s, partition %d, but the group has no "
@@ -252,7 +264,7 @@ static enum pipe_table_outcome ask(struct pipe_follower *follower, const struct 
     if (part->behind)
         return ops->has(follower->target, sink, part->partition, journal->confirmed, any, error,
                         error_bytes);
-    int64_t from = !part->known ? 0 : journal->pending ? journal->last + 1 : journal->mark;
+    int64_t from = part->known ? behind_of(journal) : 0;
     return ops->holds(follower->target, sink, part->partition, from, any, error, error_bytes);
 }
 
@@ -294,19 +306,23 @@ static void ask_table(struct pipe_follower *follower, struct follower_part *part
     }
 }
 
+/* What has to be read again, or may have to. */
 static uint32_t rereading(const struct pipe_follower *follower)
 {
     struct follower_walk at = {.follower = (struct pipe_follower *)(uintptr_t)follower};
     const struct follower_part *part;
     uint32_t count = 0;
     while ((part = follower_next(&at)) != NULL)
-        count += (part->phase == PART_REREADING ||
-                  (part->phase == PART_ASKING && part->journal.pending)) &&
-                 !part->sink->halted;
+        count += part->phase == PART_ASKING && part->journal.pending && !part->sink->halted;
+    for (uint32_t i = 0; i < follower->sink_count; i++) {
+        const struct follower_batch *batch = follower->sinks[i].pending;
+        for (; batch != NULL; batch = batch->next)
+            count += batch->state == BATCH_REREADING;
+    }
     return count;
 }
 
-/* For one more range that may have to be read again, however big it is. */
+/* For one more batch that may have to be read again, however big it is. */
 static bool has_room(const struct pipe_follower *follower)
 {
     return rereading(follower) < follower->config.requests &&
@@ -324,7 +340,9 @@ bool follower_recover(struct pipe_follower *follower)
             return false;
         if (part->phase == PART_ASKING)
             ask_table(follower, part);
-        else if (part->phase == PART_REREADING && !follower_reread(follower, part))
+    }
+    for (uint32_t i = 0; i < follower->sink_count; i++) {
+        if (!follower_reread(follower, &follower->sinks[i]))
             return false;
     }
     return true;

@@ -19,12 +19,12 @@ int64_t follower_backoff(int64_t before_us)
 
 /* ---- Tables that stand still ---- */
 
-void follower_end_request(struct pipe_follower *follower, struct follower_part *part)
+void follower_end_request(struct pipe_follower *follower, struct follower_batch *batch)
 {
-    if (part->request == NULL)
+    if (batch->request == NULL)
         return;
-    follower->target->ops->end(part->request);
-    part->request = NULL;
+    follower->target->ops->end(batch->request);
+    batch->request = NULL;
     follower->requests--;
 }
 
@@ -112,94 +112,119 @@ void follower_check_tables(struct pipe_follower *follower)
 
 /* ---- Attempts ---- */
 
-static void begin(struct pipe_follower *follower, struct follower_part *part)
+static void begin(struct pipe_follower *follower, struct follower_batch *pending)
 {
-    const struct follower_journal *journal = &part->journal;
     struct pipe_table_batch batch = {
-        .sink = part->sink->index,
-        .partition = part->partition,
-        .first = journal->first,
-        .last = journal->last,
-        .rows = journal->rows,
-        .block = follower_block(part),
-        .attempt = part->attempt,
+        .sink = pending->sink->index,
+        .range_count = pending->range_count,
+        .block = follower_block(pending),
+        .attempt = pending->attempt,
     };
-    pipe_hex_write(batch.token, journal->token, sizeof journal->token);
-    batch.token[2 * sizeof journal->token] = '\0';
+    for (uint32_t i = 0; i < pending->range_count; i++) {
+        batch.ranges[i] = pending->ranges[i].at;
+        batch.rows += batch.ranges[i].rows;
+    }
+    pipe_hex_write(batch.token, pending->token, sizeof pending->token);
+    batch.token[2 * sizeof pending->token] = '\0';
     PIPE_CRASH_POINT("follower_before_send");
-    part->request = follower->target->ops->begin(follower->target, &batch);
-    part->attempt++;
-    part->sink->attempts++;
+    pending->request = follower->target->ops->begin(follower->target, &batch);
+    pending->attempt++;
+    pending->sink->attempts++;
     follower->requests++;
     follower->worked = true;
     PIPE_CRASH_POINT("follower_after_send");
 }
 
-static void arrived(struct pipe_follower *follower, struct follower_part *part)
+void follower_count_rows(struct follower_part *part)
 {
-    struct follower_sink *sink = part->sink;
-    part->done = true;
-    part->done_us = engine_monotonic_us();
-    part->backoff_us = 0;
-    sink->rows += part->journal.rows;
-    sink->batches++;
-    sink->bytes += follower_block(part).size;
+    part->sink->rows += follower_own(&part->journal)->rows;
     (void)metrics_ages_fold(part->sent_ages, engine_wall_ms(), 0, &metrics_latency_bounds,
-                            &sink->queryable);
-    pipe_buf_free(&part->block);
-    part->block = (struct pipe_buf){0};
-    follower_end_request(follower, part);
+                            &part->sink->queryable);
+}
+
+static void arrived(struct pipe_follower *follower, struct follower_batch *batch)
+{
+    struct follower_sink *sink = batch->sink;
+    batch->state = BATCH_DONE;
+    batch->done_us = engine_monotonic_us();
+    batch->backoff_us = 0;
+    sink->batches++;
+    sink->bytes += follower_block(batch).size;
+    for (uint32_t p = 0; p < sink->part_count; p++) {
+        if (sink->parts[p].batch == batch)
+            follower_count_rows(&sink->parts[p]);
+    }
+    pipe_buf_free(&batch->block);
+    batch->block = (struct pipe_buf){0};
+    follower_end_request(follower, batch);
     follower_goes_on(sink);
     PIPE_CRASH_POINT("follower_arrived");
 }
 
-static void look(struct pipe_follower *follower, struct follower_part *part)
+/* False: the sink was halted, and its batches are gone. */
+static bool look(struct pipe_follower *follower, struct follower_batch *batch)
 {
     const char *error = "";
-    enum pipe_table_outcome outcome = follower->target->ops->look(part->request, &error);
+    enum pipe_table_outcome outcome = follower->target->ops->look(batch->request, &error);
     if (outcome == PIPE_TABLE_PENDING)
-        return;
+        return true;
     follower->worked = true;
     if (outcome == PIPE_TABLE_DONE) {
-        arrived(follower, part);
+        arrived(follower, batch);
     } else if (outcome == PIPE_TABLE_AGAIN) {
-        part->sink->unknown++;
-        follower_waits(part->sink, error);
-        part->backoff_us = follower_backoff(part->backoff_us);
-        part->retry_us = engine_monotonic_us() + part->backoff_us;
-        follower_end_request(follower, part);
+        batch->sink->unknown++;
+        follower_waits(batch->sink, error);
+        batch->backoff_us = follower_backoff(batch->backoff_us);
+        batch->retry_us = engine_monotonic_us() + batch->backoff_us;
+        follower_end_request(follower, batch);
     } else {
-        follower_halt(follower, part->sink, "%s", error);
-    }
-}
-
-static bool may_begin(const struct pipe_follower *follower, const struct follower_part *part)
-{
-    if (follower->stop && follower_pauses(part))
+        follower_halt(follower, batch->sink, "%s", error);
         return false;
-    return follower_runs(part) && part->journal.pending && !part->done && part->request == NULL &&
-           follower->requests < follower->config.requests &&
-           engine_monotonic_us() >= part->retry_us;
+    }
+    return true;
 }
 
-/* Who comes first changes, so that those behind are not kept waiting by those before them. */
-void follower_send(struct pipe_follower *follower)
+static void look_at_sink(struct pipe_follower *follower, struct follower_sink *sink)
 {
-    struct follower_walk at = {.follower = follower};
-    struct follower_part *part;
-    uint32_t count = 0;
-    while ((part = follower_next(&at)) != NULL) {
-        count++;
-        if (part->request != NULL)
-            look(follower, part);
+    for (struct follower_batch *batch = sink->pending; batch != NULL; batch = batch->next) {
+        if (batch->request != NULL && !look(follower, batch))
+            return;
     }
-    uint32_t skip = count > 0 ? follower->turn++ % count : 0;
-    for (unsigned lap = 0; lap < 2; lap++) {
-        uint32_t i = 0;
-        at = (struct follower_walk){.follower = follower};
-        for (; (part = follower_next(&at)) != NULL; i++) {
-            if ((i >= skip) == (lap == 0) && may_begin(follower, part))
-                begin(follower, part);
+}
+
+static bool may_begin(const struct pipe_follower *follower, const struct follower_batch *batch,
+                      int64_t now_us)
+{
+    if (follower->stop && follower_pauses(batch))
+        return false;
+    return batch->state == BATCH_READY && batch->request == NULL && now_us >= batch->retry_us;
+}
+
+/* Who is due first comes first; one that was sent in vain is due anew when it may go again, so that
+ * a table that takes nothing keeps no other one waiting. */
+static struct follower_batch *next_to_send(const struct pipe_follower *follower)
+{
+    struct follower_batch *first = NULL;
+    int64_t first_us = 0, now_us = engine_monotonic_us();
+    for (uint32_t i = 0; i < follower->sink_count; i++) {
+        struct follower_batch *batch = follower->sinks[i].pending;
+        for (; batch != NULL; batch = batch->next) {
+            int64_t due_us = batch->retry_us > 0 ? batch->retry_us : batch->due_us;
+            if (!may_begin(follower, batch, now_us) || (first != NULL && due_us >= first_us))
+                continue;
+            first = batch;
+            first_us = due_us;
         }
     }
+    return first;
+}
+
+void follower_send(struct pipe_follower *follower)
+{
+    struct follower_batch *batch;
+    for (uint32_t i = 0; i < follower->sink_count; i++)
+        look_at_sink(follower, &follower->sinks[i]);
+    while (follower->requests < follower->config.requests &&
+           (batch = next_to_send(follower)) != NULL)
+        begin(follower, batch);
 }

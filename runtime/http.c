@@ -313,7 +313,7 @@ static enum pipe_http_outcome outcome_of(CURLcode code)
 static void finish(struct pipe_http_request *request, CURLcode code)
 {
     struct pipe_http_answer *answer = &request->answer;
-    long status = 0;
+    long status = 0, cause = 0;
     answer->outcome = outcome_of(code);
     if (code == CURLE_OK) {
         curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -324,7 +324,10 @@ static void finish(struct pipe_http_request *request, CURLcode code)
     } else if (request->not_taken) {
         snprintf(answer->error, sizeof answer->error, "the rest of the answer was not wanted");
     } else {
-        snprintf(answer->error, sizeof answer->error, "%s", curl_easy_strerror(code));
+        if (code == CURLE_COULDNT_CONNECT)
+            curl_easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &cause);
+        snprintf(answer->error, sizeof answer->error, "%s%s%s", curl_easy_strerror(code),
+                 cause != 0 ? ": " : "", cause != 0 ? strerror((int)cause) : "");
     }
 }
 

@@ -22,10 +22,15 @@ struct pipe_native_writer *pipe_native_writer_new(const struct pipe_table_def *t
 bool pipe_native_add(struct pipe_native_writer *writer, struct pipe_str json, int32_t partition,
                      int64_t offset, char *error, size_t error_bytes);
 uint32_t pipe_native_rows(const struct pipe_native_writer *writer);
-size_t pipe_native_bytes(const struct pipe_native_writer *writer); /* of the block, about */
+size_t pipe_native_bytes(const struct pipe_native_writer *writer);       /* of the block, about */
 size_t pipe_native_block_bytes(const struct pipe_native_writer *writer); /* likewise, at most */
 /* Appends the block, and forgets its rows; memory is kept for the next one. */
 void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *block);
+/* The same of several writers of one table: one block, the rows of each behind those of the one
+ * before; as if one writer had been given all of them. */
+#define PIPE_NATIVE_WRITERS_MAX 16u
+void pipe_native_finish_all(struct pipe_native_writer *const *writers, uint32_t count,
+                            struct pipe_buf *block);
 void pipe_native_clear(struct pipe_native_writer *writer); /* forgets its rows */
 /* Forgets its rows, and gives the memory back; the next first row takes as much as the block that
  * was finished last had. */

@@ -439,12 +439,36 @@ static void put_versions(struct pipe_buf *to, const struct native_column *column
         put_versions(to, &column->children[i]);
 }
 
+/* A column of several writers, whose rows stand behind one another. */
+struct columns {
+    const struct native_column *of[PIPE_NATIVE_WRITERS_MAX];
+    uint32_t count;
+};
+
+static struct columns children_of(const struct columns *columns, uint32_t index)
+{
+    struct columns children = {.count = columns->count};
+    for (uint32_t i = 0; i < columns->count; i++)
+        children.of[i] = &columns->of[i]->children[index];
+    return children;
+}
+
+static void put_data(struct pipe_buf *to, const struct columns *columns)
+{
+    for (uint32_t i = 0; i < columns->count; i++)
+        pipe_buf_add(to, columns->of[i]->data.data, columns->of[i]->data.size);
+}
+
 /* All symbols are keys, so that an index never depends on the rows before. The first is the default
  * value, or null and then that. */
-static void put_low(struct pipe_buf *to, const struct native_column *column)
+static void put_low(struct pipe_buf *to, const struct columns *columns)
 {
+    const struct native_column *column = columns->of[0];
     const struct pipe_type *type = column->type;
-    if (column->rows == 0)
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < columns->count; i++)
+        rows += columns->of[i]->rows;
+    if (rows == 0)
         return;
     put_u64(to, NATIVE_LOW_FLAGS | (column->width >> 1));
     put_u64(to, type->symbol_count + 1 + column->nullable);
@@ -452,43 +476,86 @@ static void put_low(struct pipe_buf *to, const struct native_column *column)
         put_length(to, 0);
     for (uint32_t i = 0; i < type->symbol_count; i++)
         put_text(to, pipe_str_of(type->symbols[i], strlen(type->symbols[i])));
-    put_u64(to, column->rows);
-    pipe_buf_add(to, column->data.data, column->data.size);
+    put_u64(to, rows);
+    put_data(to, columns);
 }
 
-static void put_values(struct pipe_buf *to, const struct native_column *column)
+/* Where lists end, counted over all writers. */
+static void put_ends(struct pipe_buf *to, const struct columns *columns)
 {
+    uint64_t before = 0, end;
+    for (uint32_t i = 0; i < columns->count; i++) {
+        const struct native_column *column = columns->of[i];
+        for (size_t at = 0; at < column->data.size; at += sizeof end) {
+            memcpy(&end, column->data.data + at, sizeof end);
+            put_u64(to, before + end);
+        }
+        before += column->children[column->child_count - 1].rows;
+    }
+}
+
+static void put_values(struct pipe_buf *to, const struct columns *columns)
+{
+    const struct native_column *column = columns->of[0];
     if (column->kind == NATIVE_LOW) {
-        put_low(to, column);
+        put_low(to, columns);
         return;
     }
-    pipe_buf_add(to, column->nulls.data, column->nulls.size);
-    pipe_buf_add(to, column->data.data, column->data.size);
-    for (uint32_t i = 0; i < column->child_count; i++)
-        put_values(to, &column->children[i]);
+    for (uint32_t i = 0; i < columns->count; i++)
+        pipe_buf_add(to, columns->of[i]->nulls.data, columns->of[i]->nulls.size);
+    if (column->kind == NATIVE_LIST && columns->count > 1)
+        put_ends(to, columns);
+    else
+        put_data(to, columns);
+    for (uint32_t i = 0; i < column->child_count; i++) {
+        struct columns children = children_of(columns, i);
+        put_values(to, &children);
+    }
 }
 
-void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *block)
+static void forget_finished(struct pipe_native_writer *writer)
 {
     const struct native_table *table = &writer->table;
-    if (writer->rows == 0)
-        return;
-    pipe_buf_reserve(block, pipe_native_block_bytes(writer));
-    put_length(block, table->column_count);
-    put_length(block, writer->rows);
-    for (uint32_t i = 0; i < table->column_count; i++) {
-        const char *type = table->def->columns[i].type;
-        put_text(block, table->columns[i].name);
-        put_text(block, pipe_str_of(type, strlen(type)));
-        put_versions(block, &table->columns[i]);
-        put_values(block, &table->columns[i]);
-    }
     for (uint32_t i = 0; i < table->all_count; i++) {
         struct native_column *column = table->all[i];
         column->nulls_likely = column->nulls.size;
         column->data_likely = column->data.size;
     }
     pipe_native_clear(writer);
+}
+
+void pipe_native_finish_all(struct pipe_native_writer *const *writers, uint32_t count,
+                            struct pipe_buf *block)
+{
+    const struct native_table *table = &writers[0]->table;
+    uint64_t rows = 0;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        rows += writers[i]->rows;
+        bytes += pipe_native_block_bytes(writers[i]);
+    }
+    if (rows == 0)
+        return;
+    pipe_buf_reserve(block, bytes);
+    put_length(block, table->column_count);
+    put_length(block, rows);
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        const char *type = table->def->columns[i].type;
+        struct columns columns = {.count = count};
+        for (uint32_t k = 0; k < count; k++)
+            columns.of[k] = &writers[k]->table.columns[i];
+        put_text(block, table->columns[i].name);
+        put_text(block, pipe_str_of(type, strlen(type)));
+        put_versions(block, &table->columns[i]);
+        put_values(block, &columns);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        forget_finished(writers[i]);
+}
+
+void pipe_native_finish(struct pipe_native_writer *writer, struct pipe_buf *block)
+{
+    pipe_native_finish_all(&writer, 1, block);
 }
 
 void pipe_native_clear(struct pipe_native_writer *writer)

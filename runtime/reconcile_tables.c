@@ -106,7 +106,8 @@ static bool read_marks(struct reconcile *r, struct reconcile_layer *layer, struc
         ok = log->ops->get_position(log, &of, &found);
         if (!ok || !found.found)
             continue;
-        if (!follower_journal_read(pipe_str_of(value.data, value.size), &journal)) {
+        if (!follower_journal_read(pipe_str_of(value.data, value.size), (int32_t)p,
+                                   table->partitions, &journal)) {
             snprintf(layer->trouble, sizeof layer->trouble,
                      "its journal of partition %u is malformed", p);
             break;

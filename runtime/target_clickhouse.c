@@ -1,7 +1,7 @@
 /*
- * target_clickhouse.c: ranges into tables of a ClickHouse server (follower.h), over clickhouse.h.
+ * target_clickhouse.c: batches into tables of a ClickHouse server (follower.h), over clickhouse.h.
  *
- * An attempt is one insert; but the first of a range begins with the probe, a count of its rows,
+ * An attempt is one insert; but the first of a batch begins with the probe, a count of its rows,
  * and ends there if all are in the table. Tables that need no condition need no probe: what comes
  * twice is replaced (rows of one key), or dropped by its token (semantics.md §6).
  *
@@ -42,8 +42,8 @@ struct clickhouse_target {
 struct pipe_table_request {
     struct clickhouse_target *target;
     const struct pipe_table_def *table;
-    struct pipe_clickhouse_range range;
-    uint32_t rows, attempt;
+    struct pipe_clickhouse_range ranges[PIPE_TABLE_RANGES_MAX];
+    uint32_t range_count, rows, attempt;
     char token[65];
     struct pipe_buf block; /* compressed */
     bool probes;
@@ -387,7 +387,8 @@ static void begin_insert(struct pipe_table_request *request)
 {
     struct pipe_buf sql = {0};
     request->probes = false;
-    pipe_clickhouse_insert_sql(&sql, request->table, &request->range, "Native");
+    pipe_clickhouse_insert_sql(&sql, request->table, request->ranges, request->range_count,
+                               "Native");
     begin_call(request, &sql, true);
     pipe_buf_free(&sql);
 }
@@ -396,7 +397,7 @@ static void begin_probe(struct pipe_table_request *request)
 {
     struct pipe_buf sql = {0};
     request->probes = true;
-    pipe_clickhouse_probe_sql(&sql, request->table, &request->range);
+    pipe_clickhouse_probe_sql(&sql, request->table, request->ranges, request->range_count);
     begin_call(request, &sql, false);
     pipe_buf_free(&sql);
 }
@@ -408,7 +409,12 @@ static struct pipe_table_request *clickhouse_begin(struct pipe_table_target *out
     struct pipe_table_request *request = pipe_calloc(1, sizeof *request);
     request->target = target;
     request->table = table_of(target, batch->sink);
-    request->range = (struct pipe_clickhouse_range){batch->partition, batch->first, batch->last};
+    for (uint32_t i = 0; i < batch->range_count; i++) {
+        const struct pipe_table_range *range = &batch->ranges[i];
+        request->ranges[i] =
+            (struct pipe_clickhouse_range){range->partition, range->first, range->last};
+    }
+    request->range_count = batch->range_count;
     request->rows = batch->rows;
     request->attempt = batch->attempt;
     memcpy(request->token, batch->token, sizeof request->token);
@@ -438,9 +444,9 @@ static enum pipe_table_outcome after_probe(struct pipe_table_request *request,
     }
     snprintf(request->error, sizeof request->error,
              "table %s has %" PRId64 " rows of partition %d from offset %" PRId64 " to %" PRId64
-             ", but the topic has %u: somebody else wrote to it",
-             request->table->name, count, request->range.partition, request->range.first,
-             request->range.last, request->rows);
+             " and of %u other ranges, but the topic has %u: somebody else wrote to it",
+             request->table->name, count, request->ranges[0].partition, request->ranges[0].first,
+             request->ranges[0].last, request->range_count - 1, request->rows);
     return PIPE_TABLE_BROKEN;
 }
 
@@ -492,6 +498,7 @@ struct pipe_table_target *pipe_target_clickhouse(const struct pipe_plan *plan,
 {
     struct clickhouse_target *target = pipe_calloc(1, sizeof *target);
     target->target.ops = &clickhouse_ops;
+    target->target.ranges = PIPE_TABLE_RANGES_MAX;
     target->plan = plan;
     target->client = client;
     return &target->target;

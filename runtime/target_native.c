@@ -273,7 +273,7 @@ static bool add_files(const struct native_target *target, const struct pipe_tabl
     bool ok = pipe_native_list(directory, &files, &count, content->error, content->error_bytes);
     struct pipe_native_reader *reader = pipe_native_reader_new(sink->table, sink->row);
     for (uint32_t i = 0; ok && i < count; i++) {
-        if (files[i].partition == batch->partition && files[i].last >= content->first &&
+        if (files[i].partition == batch->ranges[0].partition && files[i].last >= content->first &&
             files[i].first <= content->last)
             ok = pipe_native_read_file(directory, &files[i], reader, add_content, content,
                                        content->error, content->error_bytes);
@@ -292,9 +292,10 @@ static void add_missing(struct native_target *target, const struct pipe_table_ba
 {
     const struct pipe_sink_def *sink = &target->plan->sinks[batch->sink];
     struct place *place = &target->places[batch->sink];
-    int64_t end = *greatest_of(place, batch->partition);
-    struct content there = {.first = batch->first,
-                            .last = end < batch->last ? end : batch->last,
+    const struct pipe_table_range *range = &batch->ranges[0];
+    int64_t end = *greatest_of(place, range->partition);
+    struct content there = {.first = range->first,
+                            .last = end < range->last ? end : range->last,
                             .error = request->error,
                             .error_bytes = sizeof request->error};
     struct content ours = there;
@@ -309,7 +310,7 @@ static void add_missing(struct native_target *target, const struct pipe_table_ba
                  "%s: the files of partition %d have other rows from %" PRId64 " to %" PRId64
                  " (%" PRIu64 ") than the topic (%" PRIu64 "): they are not of this run, or some "
                  "were moved",
-                 place->directory, batch->partition, there.first, there.last, there.rows,
+                 place->directory, range->partition, there.first, there.last, there.rows,
                  ours.rows);
         ok = false;
     }
@@ -322,7 +323,7 @@ static void add_missing(struct native_target *target, const struct pipe_table_ba
             request->outcome = tell(cause, place->directory, request->error, sizeof request->error);
     } else {
         pipe_native_finish(ours.rest, &block);
-        add_file(place, batch->partition, end + 1, batch->last, pipe_str_of(block.data, block.size),
+        add_file(place, range->partition, end + 1, range->last, pipe_str_of(block.data, block.size),
                  request);
     }
     pipe_buf_free(&block);
@@ -338,12 +339,13 @@ static struct pipe_table_request *begin(struct pipe_table_target *base,
     struct native_target *target = target_of(base);
     struct pipe_table_request *request = pipe_calloc(1, sizeof *request);
     struct place *place = &target->places[batch->sink];
+    const struct pipe_table_range *range = &batch->ranges[0];
     request->outcome = check(base, batch->sink, request->error, sizeof request->error);
     if (request->outcome == PIPE_TABLE_DONE &&
-        batch->first <= *greatest_of(place, batch->partition))
+        range->first <= *greatest_of(place, range->partition))
         add_missing(target, batch, request);
     else if (request->outcome == PIPE_TABLE_DONE)
-        add_file(place, batch->partition, batch->first, batch->last, batch->block, request);
+        add_file(place, range->partition, range->first, range->last, batch->block, request);
     return request;
 }
 
@@ -387,6 +389,7 @@ struct pipe_table_target *pipe_target_native(const struct pipe_plan *plan, const
                                               .close = close_target};
     struct native_target *target = pipe_calloc(1, sizeof *target);
     target->target.ops = &ops;
+    target->target.ranges = 1; /* a file each: a name is one range, and nothing is saved by more */
     target->plan = plan;
     target->dir = pipe_text_dup(dir);
     target->places = pipe_calloc(plan->sink_count + 1, sizeof *target->places);

@@ -53,13 +53,37 @@ def rows(env, first, last, form="Native", key="toString(number)"):
     )
 
 
-def conditional(name, first, last, form="Native"):
+def several(name, ranges, form="Native", more=""):
+    """The conditional insert of ranges (partition, first, last)."""
+    places = " OR ".join(
+        f"(_pipe_partition = {partition} AND _pipe_offset BETWEEN {first} AND {last})"
+        for partition, first, last in ranges
+    )
     return (
-        f"INSERT INTO {name} {INPUT} WHERE _pipe_offset NOT IN (SELECT _pipe_offset FROM {name} "
-        f"WHERE _pipe_partition = 0 AND _pipe_offset BETWEEN {first} AND {last}) AND "
-        "throwIf((SELECT count() FROM system.columns WHERE database = 'default' AND table = "
+        f"INSERT INTO {name} {INPUT} WHERE (_pipe_partition, _pipe_offset) NOT IN "
+        f"(SELECT _pipe_partition, _pipe_offset FROM {name} WHERE {places}){more} FORMAT {form}"
+    )
+
+
+def conditional(name, first, last, form="Native"):
+    check = (
+        " AND throwIf((SELECT count() FROM system.columns WHERE database = 'default' AND table = "
         f"'{name}' AND (name, type) IN (('_pipe_partition', 'Int32'), ('_pipe_offset', 'Int64'))) "
-        f"!= 2, 'altered') = 0 FORMAT {form}"
+        "!= 2, 'altered') = 0"
+    )
+    return several(name, [(0, first, last)], form, check)
+
+
+def rows_of_several(env, ranges):
+    """Their body: one block."""
+    parts = " UNION ALL ".join(
+        f"SELECT toString(number) AS k, {partition}::Int32 AS _pipe_partition, number::Int64 AS "
+        f"_pipe_offset FROM numbers({first}, {last - first + 1})"
+        for partition, first, last in ranges
+    )
+    return env.server.send(
+        f"SELECT * FROM ({parts}) ORDER BY _pipe_partition, _pipe_offset FORMAT Native",
+        settings={"max_block_size": "1048576"},
     )
 
 
@@ -113,6 +137,27 @@ def test_condition_adds_only_what_is_missing(env):
         body = rows(env, first, last)
         env.server.send(conditional(name, first, last), body, with_token(token))
     assert total(env, name) == (150, 150)
+
+
+def test_condition_on_ranges_of_partitions(env):
+    """What a batch of several partitions adds: of each what is missing, though the offsets are the
+    same ones; all of it is one part."""
+    name = table(env)
+    ranges = [(0, 0, 49), (2, 0, 49), (5, 20, 29)]
+    body = rows_of_several(env, ranges)
+    half = [(0, 0, 49), (2, 100, 149)]
+    env.server.send(several(name, half), rows_of_several(env, half), with_token("a"))
+    for token in ("b", "c", "b"):
+        env.server.send(several(name, ranges), body, with_token(token))
+    found = env.server.rows(
+        f"SELECT _pipe_partition, count(), uniqExact(_pipe_offset) FROM {name} "
+        "GROUP BY _pipe_partition ORDER BY _pipe_partition"
+    )
+    assert found == [["0", "50", "50"], ["2", "100", "100"], ["5", "10", "10"]], found
+    parts = env.server.value(
+        f"SELECT count() FROM system.parts WHERE table = '{name}' AND level = 0 AND rows = 60"
+    )
+    assert parts == "1", parts
 
 
 def test_condition_is_judged_when_the_insert_starts(env):

@@ -100,6 +100,8 @@ class Faults:
         event.wait(order.get("seconds"))
 
     def record(self, entry):
+        """A request that has come. What is known later is added to the entry, all of it before the
+        answer: who has an answer finds its request."""
         with self.lock:
             self.requests.append(entry)
             del self.requests[: -self.RECORDED]
@@ -110,7 +112,7 @@ class Faults:
 
     def recorded(self):
         with self.lock:
-            return list(self.requests)
+            return [dict(entry) for entry in self.requests]
 
 
 def exception_text(code, text, version):

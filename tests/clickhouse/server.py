@@ -226,24 +226,22 @@ class Handler(BaseHTTPRequestHandler):
     def statement(self, settings):
         server = self.server
         self.entry = {"query": self.parameters.get("query", ""), "settings": dict(settings)}
-        self.entry.update(query_id=self.parameters.get("query_id"), bytes=0)
+        self.entry.update(query_id=self.parameters.get("query_id"), bytes=0, code=None, fault=None)
         self.tag = base64.b32encode(os.urandom(10)).decode().lower()
         self.sent = False
-        order = None
+        server.faults.record(self.entry)
         try:
             self.authenticate()
             self.body = self.decompressed()
             if not self.entry["query"]:
                 self.entry["query"] = b"".join(self.body).decode("utf-8", "surrogateescape")
             order = server.faults.take(self.entry["query"])
+            self.entry["fault"] = order and order["kind"]
             self.obey(order, self.entry["query"], settings)
         except Refused as refused:
             self.entry["code"] = refused.code
             text = exception_text(refused.code, refused.text, server.engine.version)
             self.fail(refused.code, text, status_of(refused.code))
-        finally:
-            self.entry["fault"] = order and order["kind"]
-            server.faults.record(self.entry)
 
     def authenticate(self):
         users, token = self.server.users, self.server.token

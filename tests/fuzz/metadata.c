@@ -1,10 +1,11 @@
 /*
  * metadata.c: small things that are read back or given by hand: heads of ledgers, rows for
- * `inject`, and metadata of the log (positions of tasks with counters, stops of traffic). The first
- * byte chooses.
+ * `inject`, and metadata of the log (positions of tasks with counters, of tables, stops of
+ * traffic). The first byte chooses.
  */
 #include "fuzz.h"
 #include "traffic/traffic.c"
+#include "../../runtime/follower_internal.h"
 #include "../../runtime/inject.c"
 #include "ledger.h"
 
@@ -88,10 +89,30 @@ static void injected_rows(const uint8_t *at, size_t size)
     free(engine);
 }
 
+/* Of partition 3 of 6. */
+static void positions_of_tables(const uint8_t *at, size_t size)
+{
+    struct follower_journal journal, again;
+    struct pipe_buf written = {0}, second = {0};
+    if (!follower_journal_read(pipe_str_of(at, size), 3, 6, &journal))
+        return;
+    FUZZ_CHECK(journal.mark >= 0 && journal.confirmed < journal.mark);
+    if (journal.pending)
+        FUZZ_CHECK(journal.range_count > 0 && journal.range_count <= 6 &&
+                   follower_own(&journal)->partition == 3 &&
+                   follower_own(&journal)->first >= journal.mark);
+    follower_journal_write(&written, &journal);
+    FUZZ_CHECK(follower_journal_read(pipe_str_of(written.data, written.size), 3, 6, &again));
+    follower_journal_write(&second, &again);
+    FUZZ_CHECK(written.size == second.size && memcmp(written.data, second.data, written.size) == 0);
+    pipe_buf_free(&written);
+    pipe_buf_free(&second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[])(const uint8_t *, size_t) = {ledger_heads, positions, stops,
-                                                               injected_rows};
+                                                               injected_rows, positions_of_tables};
     const uint8_t *at = data, *end = data + size;
     uint8_t choice = fuzz_byte(&at, end);
     uint8_t *copy = fuzz_copy(at, (size_t)(end - at));

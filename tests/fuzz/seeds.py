@@ -258,6 +258,11 @@ def metadata(generated):
     yield b"\1\1" + long(300) + long(2) + text(b"") + 3 * long(1 << 40) + b"\0" + bytes(20)
     yield b"\1\1" + long(1) + long(0) + text(b"hint") + 3 * long(-(1 << 62)) + b"\1" + b"\3\1\1" * 9
     yield b"\2" + long(2) + long(10) + long(200)
+    table = bytes(16) + long(10) + long(9)
+    yield b"\4\1" + bytes(16) + long(10) + b"\0"
+    yield b"\4\2" + table + b"\1" + long(12) + long(300) + long(7) + bytes(16) + bytes(32)
+    ranges = [long(p) + long(20) + long(90) + long(3) + bytes(16) for p in (0, 3, 5)]
+    yield b"\4\3" + table + b"\1" + long(3) + b"".join(ranges) + bytes(32)
     value = {"id": "e", "kind": "view", "user": "u", "country": "NO", "amount": None, "at": 0}
     row = {"partition": 1, "kafka_time": "2026-01-01T00:00:01Z", "key": "u", "value": value}
     yield b"\3" + json.dumps(row).encode()

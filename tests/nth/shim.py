@@ -32,8 +32,8 @@ class Way:
     sticky: bool = False
 
     def causes(self):
-        # RocksDB gives up on some calls that are interrupted.
-        if self.calls == "db_file" and self.how == "EINTR":
+        # RocksDB gives up on some calls that are interrupted, and libcurl on connect.
+        if self.calls in ("db_file", "net") and self.how == "EINTR":
             return ("Interrupted system call",)
         return CAUSES[self.how]
 

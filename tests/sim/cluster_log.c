@@ -207,6 +207,8 @@ static bool cluster_put_position(struct pipe_log *public, const struct pipe_log_
     struct cluster_log *log = of(public);
     if (position->value.size > public->metadata_bytes)
         sim_fail("%zu bytes of metadata", position->value.size);
+    if (log->group == 1)
+        sim_check_confirmed(position->name, position->value);
     log->puts = pipe_realloc(log->puts, (log->put_count + 1) * sizeof *log->puts);
     struct put *put = &log->puts[log->put_count++];
     *put = (struct put){*position, place_of(log, position->at.topic, position->at.partition)};

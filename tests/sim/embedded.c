@@ -51,6 +51,8 @@ static struct pipe_follower *open_follower(const struct life *life, struct pipe_
                                   : pipe_target_native(plan, engine->dir),
         .memory_bytes = memory[sim_below(3)],
         .requests = 1 + sim_below(4)};
+    if (life->on_server)
+        config.target->ranges = 1 + sim_below(4);
     return pipe_follower_new(&config);
 }
 

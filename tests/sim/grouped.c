@@ -106,6 +106,7 @@ static void follow(void *argument)
         .target = pipe_target_clickhouse(process->program->plan, sim_server_client()),
         .memory_bytes = memory[sim_below(3)],
         .requests = 1 + sim_below(4)};
+    config.target->ranges = 1 + sim_below(4);
     struct pipe_follower *follower = pipe_follower_new(&config);
     int64_t stops_us = INT64_MAX;
     while (!process->failed) {

@@ -1,10 +1,14 @@
 /*
  * invariants.c: what must hold at every moment, looked at from outside of the engine: applied <=
- * committed, whenever state is written; a partition whose time is raised is idle.
+ * committed, whenever state is written; a partition whose time is raised is idle; what a follower
+ * confirms is in the table.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "broker.h"
+#include "follower_internal.h"
+#include "server.h"
 
 /* As of where the state of a task is about to be. */
 struct applied {
@@ -60,15 +64,13 @@ static bool grouped_value(const struct applied *applied, struct pipe_str *value)
     return part->has_position;
 }
 
-void sim_check_applied(const char *path, const void *key, size_t key_bytes, const void *value,
-                       size_t value_bytes)
+static void check_applied(const char *path, const void *key, size_t key_bytes, const void *value,
+                          size_t value_bytes)
 {
     struct applied applied = {0};
     struct engine_committed committed;
     struct pipe_str stored;
-    const char *base = strrchr(path, '/');
-    if (base == NULL || strcmp(base, "/state") != 0 ||
-        !decode(key, key_bytes, value, value_bytes, &applied))
+    if (!decode(key, key_bytes, value, value_bytes, &applied))
         return;
     if (!(sim.grouped ? grouped_value(&applied, &stored) : embedded_value(path, &applied, &stored)))
         sim_fail("state of stage %u, partition %d is saved, but no position is committed",
@@ -122,4 +124,65 @@ void sim_check_floor(const char *topic, int32_t partition, struct pipe_str value
                  source->target, partition,
                  (double)(sim.now_us - part->records[last].arrived_us) / 1e6,
                  (double)source->idle / 1e6);
+}
+
+/* ---- What is confirmed ---- */
+
+/* Embedded every offset has a row. */
+static bool has_row(const char *topic, int32_t partition, int64_t offset)
+{
+    if (!sim.grouped)
+        return true;
+    struct broker_place at = {broker_topic(topic, 0), partition};
+    return broker_part(at)->records[offset].fate == BROKER_COMMITTED;
+}
+
+/* The table sink that follower_position_name wrote into `name`. */
+static const struct pipe_sink_def *sink_of_position(const char *name)
+{
+    static const char begin[] = "follower/";
+    const struct pipe_plan *plan = sim.program->plan;
+    if (strncmp(name, begin, strlen(begin)) != 0)
+        return NULL;
+    for (uint32_t i = 0; i < plan->sink_count; i++) {
+        size_t size = strlen(plan->sinks[i].name);
+        const char *at = name + strlen(begin);
+        if (plan->sinks[i].table != NULL && strncmp(at, plan->sinks[i].name, size) == 0 &&
+            at[size] == '/')
+            return &plan->sinks[i];
+    }
+    sim_fail("a position of no table: %s", name);
+}
+
+void sim_check_confirmed(const char *name, struct pipe_str value)
+{
+    const struct pipe_sink_def *sink = sink_of_position(name);
+    struct pipe_plan_topic topic;
+    struct follower_journal journal;
+    if (sink == NULL)
+        return;
+    int32_t partition = (int32_t)strtol(strrchr(name, '/') + 1, NULL, 10);
+    sim_followed_topic(sim.program->plan, (uint32_t)(sink - sim.program->plan->sinks), &topic);
+    if (!follower_journal_read(value, partition, topic.partitions, &journal))
+        sim_fail("the position %s is malformed", name);
+    int64_t *checked = sim_server_checked(sink, partition);
+    for (; checked != NULL && *checked < journal.mark; (*checked)++)
+        if (has_row(topic.name, partition, *checked) && !sim_server_has(sink, partition, *checked))
+            sim_fail("all below %lld of partition %d is confirmed, but table %s has no row of "
+                     "offset %lld",
+                     (long long)journal.mark, partition, sink->name, (long long)*checked);
+}
+
+void sim_check_write(const char *path, const void *key, size_t key_bytes, const void *value,
+                     size_t value_bytes)
+{
+    const char *base = strrchr(path, '/');
+    const char *text = key;
+    if (base != NULL && strcmp(base, "/state") == 0)
+        check_applied(path, key, key_bytes, value, value_bytes);
+    if (base == NULL || strcmp(base, "/log") != 0 || key_bytes == 0 || text[0] != 'm')
+        return;
+    char *name = pipe_str_dup(pipe_str_of(text + 1, key_bytes - 1));
+    sim_check_confirmed(name, pipe_str_of(value, value_bytes));
+    free(name);
 }

@@ -37,7 +37,7 @@ static const struct {
       .windows = {{"counted", "counted", 5 * SECOND, 5 * SECOND, 2 * SECOND, MODEL_FINAL, false,
                    true}}}},
     {"tables",
-     {.sources = {{"events", "pipec.sim_tables.events.time", 2, 3 * SECOND, 60 * SECOND}},
+     {.sources = {{"events", "pipec.sim_tables.events.time", 3, 3 * SECOND, 60 * SECOND}},
       .dedup_ttl = 10 * SECOND,
       .fresh = "fresh",
       .windows = {{"counted", "counted", 5 * SECOND, 5 * SECOND, 4 * SECOND, MODEL_CLOSE, true,

@@ -20,6 +20,7 @@
 #define RUNS_MOST_US 60000000 /* max_execution_time */
 #define WINDOW_US 130000000   /* of tokens: more than twice that */
 #define TABLES_MAX 8
+#define PARTITIONS_MAX 8
 
 enum kind { KIND_INSERT, KIND_PROBE, KIND_HOLDS, KIND_COLUMNS };
 enum stage { STAGE_TRAVELS, STAGE_RUNS, STAGE_OVER };
@@ -41,6 +42,12 @@ struct table {
     struct token *tokens;
     size_t token_count;
     int64_t gone_until_us; /* dropped, or altered, by somebody */
+    int64_t checked[PARTITIONS_MAX];
+};
+
+struct range {
+    int32_t partition; /* -1: any */
+    int64_t first, last;
 };
 
 struct work { /* an insert or a question, on the server */
@@ -48,8 +55,8 @@ struct work { /* an insert or a question, on the server */
     enum stage stage;
     struct table *table;
     bool conditional;
-    int32_t partition; /* -1: any */
-    int64_t first, last;
+    struct range ranges[PIPE_TABLE_RANGES_MAX]; /* of condition or question */
+    size_t range_count;
     char token[65];
     struct rows rows; /* of its block; when it runs, what it adds */
     int64_t starts_us, ends_us;
@@ -147,6 +154,17 @@ static void remember(struct table *table, const char *token)
 
 /* ---- What is under way ---- */
 
+static bool is_asked_for(const struct work *work, const struct sim_row *row)
+{
+    for (size_t i = 0; i < work->range_count; i++) {
+        const struct range *range = &work->ranges[i];
+        if ((row->partition == range->partition || range->partition < 0) &&
+            row->offset >= range->first && row->offset <= range->last)
+            return true;
+    }
+    return false;
+}
+
 /* The condition: as of now. */
 static void start(struct work *work)
 {
@@ -155,8 +173,7 @@ static void start(struct work *work)
     work->stage = STAGE_RUNS;
     for (size_t i = 0; work->kind == KIND_INSERT && i < rows->count; i++) {
         const struct sim_row *row = &rows->items[i];
-        bool there = work->conditional && row->partition == work->partition &&
-                     row->offset >= work->first && row->offset <= work->last &&
+        bool there = work->conditional && is_asked_for(work, row) &&
                      has_row(&work->table->rows, row->partition, row->offset);
         if (!there)
             rows->items[kept++] = *row;
@@ -168,8 +185,7 @@ static void insert(struct work *work)
 {
     struct table *table = work->table;
     bool known = remembers(table, work->token);
-    sim_trace("insert %s/%d [%lld,%lld]: %zu rows%s", table->sink->name, work->partition,
-              (long long)work->first, (long long)work->last, work->rows.count,
+    sim_trace("insert %s %.8s: %zu rows%s", table->sink->name, work->token, work->rows.count,
               known ? ", its token is known" : "");
     sim_inserts++;
     for (size_t i = 0; !known && i < work->rows.count; i++) {
@@ -184,14 +200,11 @@ static void insert(struct work *work)
         remember(table, work->token);
 }
 
-static int64_t count_range(const struct work *work)
+static int64_t count_rows(const struct work *work)
 {
     int64_t count = 0;
-    for (size_t i = 0; i < work->table->rows.count; i++) {
-        const struct sim_row *row = &work->table->rows.items[i];
-        count += (row->partition == work->partition || work->partition < 0) &&
-                 row->offset >= work->first && row->offset <= work->last;
-    }
+    for (size_t i = 0; i < work->table->rows.count; i++)
+        count += is_asked_for(work, &work->table->rows.items[i]);
     return count;
 }
 
@@ -225,7 +238,7 @@ static void end(struct work *work)
     } else if (work->kind == KIND_COLUMNS) {
         tell_columns(work);
     } else {
-        int64_t count = count_range(work);
+        int64_t count = count_rows(work);
         if (work->kind == KIND_HOLDS)
             count = count > 0;
         snprintf(work->answer, sizeof work->answer, "%lld\n", (long long)count);
@@ -291,6 +304,21 @@ static void read_block(struct work *work, struct pipe_str body)
     pipe_native_reader_free(reader);
 }
 
+/* (_pipe_partition = 1 AND _pipe_offset BETWEEN 2 AND 3) OR (… */
+static void read_ranges(struct work *work, const char *sql)
+{
+    static const char begin[] = "(_pipe_partition = ";
+    for (const char *at = strstr(sql, begin); at != NULL; at = strstr(at + 1, begin)) {
+        if (work->range_count == PIPE_TABLE_RANGES_MAX)
+            sim_fail("too many ranges in: %s", sql);
+        work->ranges[work->range_count++] =
+            (struct range){(int32_t)number_behind(at, begin), number_behind(at, "BETWEEN"),
+                           number_behind(strstr(at, "BETWEEN"), "AND")};
+    }
+    if (work->range_count == 0)
+        sim_fail("no ranges in: %s", sql);
+}
+
 static struct work *read_call(const struct pipe_clickhouse_call *call)
 {
     struct work *work = pipe_calloc(1, sizeof *work);
@@ -307,21 +335,17 @@ static struct work *read_call(const struct pipe_clickhouse_call *call)
         work->kind = strstr(sql, "BETWEEN") != NULL ? KIND_PROBE : KIND_HOLDS;
     }
     if (work->kind == KIND_PROBE || work->conditional) {
-        work->partition = (int32_t)number_behind(sql, "_pipe_partition = ");
-        work->first = number_behind(sql, "BETWEEN");
-        work->last = number_behind(strstr(sql, "BETWEEN"), "AND");
+        read_ranges(work, sql);
     } else if (work->kind == KIND_HOLDS) {
         bool last = strstr(sql, "_pipe_offset = ") != NULL;
         bool behind = strstr(sql, "_pipe_offset >= ") != NULL;
-        work->partition = last || behind ? (int32_t)number_behind(sql, "_pipe_partition = ") : -1;
-        work->first = last     ? number_behind(sql, "_pipe_offset = ")
-                      : behind ? number_behind(sql, "_pipe_offset >= ")
-                               : 0;
-        work->last = last ? work->first : INT64_MAX;
-    } else if (work->rows.count > 0) {
-        work->partition = work->rows.items[0].partition;
-        work->first = work->rows.items[0].offset;
-        work->last = work->rows.items[work->rows.count - 1].offset;
+        int64_t offset = last     ? number_behind(sql, "_pipe_offset = ")
+                         : behind ? number_behind(sql, "_pipe_offset >= ")
+                                  : 0;
+        work->ranges[0] =
+            (struct range){last || behind ? (int32_t)number_behind(sql, "_pipe_partition = ") : -1,
+                           offset, last ? offset : INT64_MAX};
+        work->range_count = 1;
     }
     free(sql);
     return work;
@@ -471,6 +495,23 @@ void sim_server_calm(void)
     away_until_us = 0;
     for (size_t i = 0; i < table_count; i++)
         tables[i].gone_until_us = 0;
+}
+
+/* ---- What is in it ---- */
+
+bool sim_server_has(const struct pipe_sink_def *sink, int32_t partition, int64_t offset)
+{
+    return has_row(&table_of(sink)->rows, partition, offset);
+}
+
+int64_t *sim_server_checked(const struct pipe_sink_def *sink, int32_t partition)
+{
+    if (partition >= PARTITIONS_MAX)
+        sim_fail("too many partitions");
+    for (size_t i = 0; i < table_count; i++)
+        if (tables[i].sink == sink)
+            return &tables[i].checked[partition];
+    return NULL;
 }
 
 /* ---- The end ---- */

@@ -112,9 +112,12 @@ extern struct checkpoint_hooks sim_checkpoint_hooks; /* their times are the scen
 void sim_objects_lose(void);
 
 /* ---- invariants.c ---- */
-/* A batch is about to be written to the state at `path`: it must not be ahead of the log. */
-void sim_check_applied(const char *path, const void *key, size_t key_bytes, const void *value,
-                       size_t value_bytes);
+/* Is about to be written to the store at `path`: state must not be ahead of its log, and what a
+ * position of a table calls confirmed must be there. */
+void sim_check_write(const char *path, const void *key, size_t key_bytes, const void *value,
+                     size_t value_bytes);
+/* The same of a position in a cluster. */
+void sim_check_confirmed(const char *name, struct pipe_str value);
 
 /* A record for topic `topic` of a cluster: if it is a time record, its partition must be idle. */
 void sim_check_floor(const char *topic, int32_t partition, struct pipe_str value);

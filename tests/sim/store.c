@@ -509,7 +509,7 @@ static void check_batch(const struct store *store, const struct pipe_buf *ops)
         memcpy(sizes, ops->data + at + 1, sizeof sizes);
         const uint8_t *key = ops->data + at + 1 + sizeof sizes;
         if (ops->data[at] == OP_PUT)
-            sim_check_applied(store->path, key, sizes[0], key + sizes[0], sizes[1]);
+            sim_check_write(store->path, key, sizes[0], key + sizes[0], sizes[1]);
         at += 1 + sizeof sizes + sizes[0] + sizes[1];
     }
 }

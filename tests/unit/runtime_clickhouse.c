@@ -548,34 +548,39 @@ static void test_statements(void **state)
 {
     (void)state;
     struct pipe_table_def table = {.name = "shop.t-1", .columns = columns, .column_count = 4};
-    const struct pipe_clickhouse_range range = {3, 10, 19};
+    const struct pipe_clickhouse_range ranges[] = {{3, 10, 19}, {5, 0, 7}};
     const struct pipe_table_rollup rollup = {.table = "shop.r"};
     struct pipe_buf sql = {0};
     const char *plain = "INSERT INTO shop.`t-1` (id, `a b`, _pipe_partition, _pipe_offset) "
                         "FORMAT Native";
-    pipe_clickhouse_insert_sql(&sql, &table, &range, "Native");
+    pipe_clickhouse_insert_sql(&sql, &table, ranges, 2, "Native");
     assert_text(
         &sql,
         "INSERT INTO shop.`t-1` (id, `a b`, _pipe_partition, _pipe_offset) SELECT "
         "id, `a b`, _pipe_partition, _pipe_offset FROM input('id String, `a b` "
         "DateTime64(3, \\'UTC\\'), _pipe_partition Int32, _pipe_offset Int64') WHERE "
-        "_pipe_offset NOT IN (SELECT _pipe_offset FROM shop.`t-1` WHERE "
-        "_pipe_partition = 3 AND _pipe_offset BETWEEN 10 AND 19) AND throwIf((SELECT count() FROM "
+        "(_pipe_partition, _pipe_offset) NOT IN (SELECT _pipe_partition, _pipe_offset FROM "
+        "shop.`t-1` WHERE (_pipe_partition = 3 AND _pipe_offset BETWEEN 10 AND 19) OR "
+        "(_pipe_partition = 5 AND _pipe_offset BETWEEN 0 AND 7)) AND throwIf((SELECT count() FROM "
         "system.columns WHERE database = 'shop' AND table = 't-1' AND (name, type) "
         "IN (('id', 'String'), ('a b', 'DateTime64(3, \\'UTC\\')'), "
         "('_pipe_partition', 'Int32'), ('_pipe_offset', 'Int64'))) != 4, 'a column "
         "of the table was altered') = 0 FORMAT Native");
-    pipe_clickhouse_probe_sql(&sql, &table, &range);
-    assert_text(&sql, "SELECT count() FROM shop.`t-1` WHERE _pipe_partition = 3 AND _pipe_offset "
-                      "BETWEEN 10 AND 19 FORMAT TabSeparated");
+    pipe_clickhouse_probe_sql(&sql, &table, ranges, 1);
+    assert_text(&sql, "SELECT count() FROM shop.`t-1` WHERE (_pipe_partition = 3 AND _pipe_offset "
+                      "BETWEEN 10 AND 19) FORMAT TabSeparated");
+    pipe_clickhouse_probe_sql(&sql, &table, ranges, 2);
+    assert_text(&sql, "SELECT count() FROM shop.`t-1` WHERE (_pipe_partition = 3 AND _pipe_offset "
+                      "BETWEEN 10 AND 19) OR (_pipe_partition = 5 AND _pipe_offset BETWEEN 0 AND "
+                      "7) FORMAT TabSeparated");
     table.keeping = PIPE_TABLE_LAST_REVISION;
     assert_true(pipe_clickhouse_is_plain(&table));
-    pipe_clickhouse_insert_sql(&sql, &table, &range, "Native");
+    pipe_clickhouse_insert_sql(&sql, &table, ranges, 1, "Native");
     assert_text(&sql, plain);
     table.keeping = PIPE_TABLE_ALL;
     table.rollups = &rollup;
     table.rollup_count = 1;
-    pipe_clickhouse_insert_sql(&sql, &table, &range, "Native");
+    pipe_clickhouse_insert_sql(&sql, &table, ranges, 1, "Native");
     assert_text(&sql, plain);
     pipe_clickhouse_identifier(&sql, "a`b\\c");
     assert_text(&sql, "`a\\`b\\\\c`");

@@ -166,6 +166,31 @@ static void test_round_trip(void **state)
     pipe_buf_free(&expected);
 }
 
+/* Rows of several writers make the block that one would make of them: every kind of column. */
+static void test_several_writers(void **state)
+{
+    (void)state;
+    struct pipe_native_writer *one = pipe_native_writer_new(&sample_table, &sample_type), *some[3];
+    struct pipe_buf expected = {0}, block = {0};
+    for (int i = 0; i < 3; i++)
+        some[i] = pipe_native_writer_new(&sample_table, &sample_type);
+    for (int i = 0; i < 5; i++) { /* two of the first, none of the second, three of the third */
+        add(one, sample_json, i < 2 ? 0 : 2, i);
+        add(some[i < 2 ? 0 : 2], sample_json, i < 2 ? 0 : 2, i);
+    }
+    pipe_native_finish(one, &expected);
+    pipe_native_finish_all(some, 3, &block);
+    assert_int_equal(block.size, expected.size);
+    assert_memory_equal(block.data, expected.data, expected.size);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pipe_native_rows(some[i]), 0);
+        pipe_native_writer_free(some[i]);
+    }
+    pipe_native_writer_free(one);
+    pipe_buf_free(&block);
+    pipe_buf_free(&expected);
+}
+
 /* What a writer has done before changes no byte, nor does giving its memory back. */
 static void test_used_again(void **state)
 {
@@ -422,10 +447,11 @@ static void test_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_used_again),    cmocka_unit_test(test_refused_row),
-        cmocka_unit_test(test_nulls),         cmocka_unit_test(test_narrower_table),
-        cmocka_unit_test(test_refused_block), cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_golden),          cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_several_writers), cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_refused_row),     cmocka_unit_test(test_nulls),
+        cmocka_unit_test(test_narrower_table),  cmocka_unit_test(test_refused_block),
+        cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

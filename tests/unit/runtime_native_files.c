@@ -50,9 +50,8 @@ static enum pipe_table_outcome send(struct pipe_table_target *target, int64_t fi
 {
     struct pipe_buf block = make_block(first, last, step, shift);
     const struct pipe_table_batch batch = {.sink = 0,
-                                           .partition = 3,
-                                           .first = first,
-                                           .last = last,
+                                           .ranges = {{3, first, last, 0}},
+                                           .range_count = 1,
                                            .block = pipe_str_of(block.data, block.size)};
     const char *text = "";
     struct pipe_table_request *request = target->ops->begin(target, &batch);
@@ -158,9 +157,8 @@ static void test_big_blocks(void **state)
     for (int i = 0; i < 4; i++) {
         size_t size = sizes[i % 2];
         const struct pipe_table_batch batch = {
-            .partition = 3,
-            .first = i,
-            .last = i,
+            .ranges = {{3, i, i, 0}},
+            .range_count = 1,
             .block = pipe_str_of(i < 2 ? pages : (const char *)block.data, size)};
         const char *text = "";
         struct pipe_table_request *request = target->ops->begin(target, &batch);
