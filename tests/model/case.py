@@ -10,6 +10,7 @@ from pathlib import Path
 
 import compare
 import inputs
+import linking
 import steps
 from model import Model
 
@@ -47,10 +48,7 @@ class Case:
 
     def compile(self):
         pipec = self.build / "pipec"
-        flags = "-O0 -U_FORTIFY_SOURCE"
-        if shutil.which("ld.gold"):
-            flags += " -fuse-ld=gold"  # links in half the time, and most of it is linking
-        environment = {**os.environ, "CFLAGS": flags}
+        environment = {**os.environ, "CFLAGS": linking.flags(self.build, self.directory)}
         call(
             [pipec, "build", "generated.pipe", "--out", "c", "-o", "program"],
             self.directory,

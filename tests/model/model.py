@@ -326,6 +326,7 @@ class Sink:
         )
         self.corrections = any(c.name == "revision" for c in stream.columns)
         self.outputs = []
+        self.expected = None  # the outputs as compare.py wants them, once they are complete
         self.open_beyond = PLUS  # of windows that end later early rows may be there
         self.refused = []  # of windows whose last row was refused: the same
 

@@ -68,7 +68,10 @@ def run_case(task):
     seed, build, scratch, keep = task
     directory = Path(scratch) / str(seed)
     shutil.rmtree(directory, ignore_errors=True)
-    generate.generate(seed, directory)
+    try:
+        generate.generate(seed, directory)
+    except Exception:
+        return seed, traceback.format_exc(), 0, 0
     return check_case(seed, seed, directory, build, keep)
 
 
@@ -89,17 +92,25 @@ def check_case(name, seed, directory, build, keep):
 
 
 def report(seed, wrong, options):
+    """A fault on the way to a smaller case is told too, and neither hides the first nor ends the
+    run."""
     kept = Path(options.keep) / str(seed)
     print(f"FAIL seed {seed}, kept in {kept}\n{wrong[:1500]}", flush=True)
+    kept.mkdir(exist_ok=True)
     (kept / "wrong.txt").write_text(wrong)
-    if options.shrink and isinstance(seed, int) and not wrong.startswith("Traceback"):
+    if not options.shrink or not isinstance(seed, int) or wrong.startswith("Traceback"):
+        return
+    try:
         steps = shrink.shrink(kept, options.build, seed, seconds=options.shrink)
+        small = (kept / "small" / "wrong.txt").read_text() if steps > 1 else ""
         print(
             f"  made smaller in {steps} steps: {kept}/small\n"
             + (kept / "small" / "generated.pipe").read_text()
-            + (kept / "small" / "wrong.txt").read_text()[:2000],
+            + (small[:2000] or "  it does not fail every time"),
             flush=True,
         )
+    except Exception:
+        print(f"  not made smaller: {traceback.format_exc()}", flush=True)
 
 
 def check_directory(options):
