@@ -57,6 +57,7 @@ void broker_append(struct broker_place at, int64_t kafka_time_ms, struct pipe_st
 {
     add(at, (struct broker_record){BROKER_COMMITTED, kafka_time_ms, sim.now_us, keep(key),
                                    keep(value)});
+    broker.committed++;
 }
 
 int64_t broker_stable(struct broker_place at)
@@ -97,6 +98,8 @@ static void settle_records(uint32_t producer, enum broker_fate fate)
         else
             pending[kept++] = pending[i];
     }
+    if (fate == BROKER_COMMITTED)
+        broker.committed += pending_count - kept;
     pending_count = kept;
 }
 

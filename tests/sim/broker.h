@@ -76,6 +76,7 @@ struct broker_group_state {
 struct broker {
     struct broker_topic *topics;
     uint32_t topic_count;
+    uint64_t committed; /* records, of all topics */
     struct broker_producer producers[BROKER_MEMBERS];
     uint32_t producer_count;
     struct broker_member members[BROKER_MEMBERS];

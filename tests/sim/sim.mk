@@ -2,7 +2,7 @@
 # tests/sim/pipelines, and surroundings that are functions of a seed.
 
 SIM_PIPELINES := $(patsubst tests/sim/pipelines/%.pipe,%,$(wildcard tests/sim/pipelines/*.pipe))
-SIM_CFLAGS := -std=gnu11 $(if $(LDMODE),$(MODE),-O2 -g) $(WARN) -D_GNU_SOURCE= -UPIPE_DEBUG -DPIPE_DEBUG -Iruntime
+SIM_CFLAGS := -std=gnu11 $(if $(LDMODE),$(MODE),-O2 -g1) $(WARN) -D_GNU_SOURCE= -UPIPE_DEBUG -DPIPE_DEBUG -Iruntime
 SIM_OBJECTS := $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(wildcard tests/sim/*.c)) \
     $(SIM_PIPELINES:%=$(BUILD)/sim/pipelines/%.o)
 SIM_RUNTIME := $(patsubst runtime/%.c,$(BUILD)/sim/runtime/%.o,$(wildcard runtime/*.c))
@@ -36,7 +36,7 @@ $(BUILD)/sim/libpipe.a: $(SIM_RUNTIME) $(SIM_RUNTIME_CC)
 
 $(BUILD)/sim/sim: $(SIM_OBJECTS) $(BUILD)/sim/libpipe.a
 	$(say) LD $@
-	$(Q)$(CC) $(LDMODE) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) $(SIM_LIBS)
+	$(Q)$(CC) $(LDMODE) $(GOLD) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) $(SIM_LIBS)
 
 .PHONY: sim mutants
 
