@@ -5,7 +5,7 @@
 ENGINE := libfuzzer
 BUILD := build/fuzz
 SANITIZERS := address,undefined
-MODE := -std=gnu11 -O1 -g -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -w -fno-sanitize-recover=all
+MODE := -std=gnu11 -O1 -g1 -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -w -fno-sanitize-recover=all
 ifeq ($(ENGINE),libfuzzer)
 CC := clang
 CXX := clang++
@@ -13,7 +13,8 @@ CXX := clang++
 NO_CXX_CHECKS := -fno-sanitize=function,vptr
 INSTRUMENT := -fsanitize=fuzzer-no-link,$(SANITIZERS)
 LINK := -fsanitize=fuzzer,$(SANITIZERS)
-DRIVER :=
+DRIVER := $(BUILD)/limits.o
+LIMITS := -Wl,--wrap=LLVMFuzzerTestOneInput
 else
 CC := gcc
 CXX := g++
@@ -21,6 +22,7 @@ INSTRUMENT := -fsanitize=$(SANITIZERS)
 LINK := -fsanitize=$(SANITIZERS)
 DRIVER := $(BUILD)/replay.o
 endif
+LINK += $(LIMITS) $(if $(shell command -v ld.gold),-fuse-ld=gold)
 CFLAGS := $(MODE) $(INSTRUMENT)
 CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread

@@ -3,8 +3,9 @@
 # replays what was found before.
 #   tests/fuzz/run.sh [TARGET …]     only these
 #   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is minimised
-# Environment: SECONDS_EACH (10), the time for a target; SEED (1); JOBS (the number of processors),
-# how many targets run at a time.
+# Environment: SECONDS_EACH (10), what a target gets of the processors' time, however long that
+# takes beside other programs; SEED (1); JOBS (the number of processors), how many targets run at a
+# time.
 # A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is
 # replayed first from then on.
 # Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with
@@ -13,6 +14,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 seconds=${SECONDS_EACH:-10}
 seed=${SEED:-1}
+longest=1200 # seconds on the clock for what is kept, beside whatever else runs
 build=build/fuzz
 here=tests/fuzz
 jobs=${JOBS:-$(nproc)}
@@ -31,6 +33,8 @@ declare -A max_len=([program]=8000 [format]=8000 [schema]=6000 [writer_schema]=4
     [state]=600 [log]=600 [container]=4000 [inputs]=400 [functions]=200 [metadata]=1000
     [checkpoint]=2000
     [native]=3000)
+# Of inputs that wait for ever; limits.c has the limit for those that compute.
+limits=(-timeout=300 -handle_usr1=1 -handle_usr2=0)
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 # Whether clang can link a fuzzer.
@@ -58,7 +62,7 @@ report() { # TARGET STATUS LOG WHAT
 
 options_of() { # TARGET: the fuzzer's options
     printf '%s\n' -seed="$seed" -max_len="${max_len[$1]}" -rss_limit_mb=2048 \
-        -malloc_limit_mb=2048 -timeout=10 -print_final_stats=0
+        -malloc_limit_mb=2048 "${limits[@]}" -print_final_stats=0
     case $1 in program | format) printf '%s\n' -dict="$build/keywords.dict" ;; esac
 }
 
@@ -73,7 +77,7 @@ replay() { # TARGET: everything that is kept, once
     local files=() log=$build/logs/$1.replay status
     mapfile -t files < <(inputs_of "$1" | xargs -r -I{} find {} -type f | sort)
     [ ${#files[@]} -eq 0 ] && return
-    timeout 300 "$build/$1" -rss_limit_mb=2048 -timeout=10 "${files[@]}" >"$log" 2>&1
+    timeout "$longest" "$build/$1" -rss_limit_mb=2048 "${limits[@]}" "${files[@]}" >"$log" 2>&1
     status=$?
     report "$1" "$status" "$log" "an input of the corpus or of a former finding: $(
         grep -a '^Running: ' "$log" | tail -n 1 | cut -d' ' -f2
@@ -88,9 +92,8 @@ fuzz() { # TARGET
     mapfile -t dirs < <(inputs_of "$1")
     dirs+=("$build/seeds/$1")
     "$grow" || { rm -rf "$work" && mkdir -p "$work"; }
-    timeout $((seconds + 120)) "$build/$1" "${options[@]}" -max_total_time="$seconds" \
-        -artifact_prefix="$build/found/$1/" "$work" "${dirs[@]}" \
-        >"$log" 2>&1
+    FUZZ_CPU_SECONDS=$seconds timeout $((20 * seconds + longest)) "$build/$1" "${options[@]}" \
+        -artifact_prefix="$build/found/$1/" "$work" "${dirs[@]}" >"$log" 2>&1
     status=$?
     if compgen -G "$build/found/$1/*" >/dev/null; then
         mkdir -p "$found"
