@@ -42,7 +42,7 @@ static inline void pipe_json_f32(struct pipe_buf *buf, float value)
 }
 void pipe_json_decimal(struct pipe_buf *buf, pipe_decimal value, unsigned scale); /* in quotes */
 void pipe_json_base64(struct pipe_buf *buf, struct pipe_str value);               /* in quotes */
-void pipe_json_string_slow(struct pipe_buf *buf, struct pipe_str value, size_t clean);
+void pipe_json_string_slow(struct pipe_buf *buf, struct pipe_str value);          /* with escapes */
 
 /* Nonzero if one of the 8 bytes must be escaped: below 0x20, `"`, `\`. */
 static inline uint64_t pipe_json_escapes_in(uint64_t word)
@@ -53,47 +53,60 @@ static inline uint64_t pipe_json_escapes_in(uint64_t word)
     return hits & ~word & highs; /* the borrow may give a false hit above a true one: never alone */
 }
 
-/* The same of 16 bytes. */
-static inline bool pipe_json_escapes_in_16(const void *at)
+/* 16 bytes or more, the last part overlapping the one before; true if any must be escaped. */
+static inline bool pipe_json_copy_16(uint8_t *to, struct pipe_str value)
 {
     typedef uint8_t bytes __attribute__((vector_size(16)));
     typedef uint64_t pair __attribute__((vector_size(16)));
-    bytes text;
-    memcpy(&text, at, sizeof text);
-    pair hits = (pair)((text < 0x20) | (text == '"') | (text == '\\'));
-    return (hits[0] | hits[1]) != 0;
+    bytes text, hits = {0};
+    for (size_t i = 0, last = value.size - 16;; i = i + 16 < last ? i + 16 : last) {
+        memcpy(&text, value.data + i, sizeof text);
+        hits |= (bytes)((text < 0x20) | (text == '"') | (text == '\\'));
+        memcpy(to + i, &text, sizeof text);
+        if (i == last)
+            break;
+    }
+    return (((pair)hits)[0] | ((pair)hits)[1]) != 0;
+}
+
+/* 1 to 15 bytes: from both ends, and of up to three the one in the middle. */
+static inline bool pipe_json_copy_short(uint8_t *to, struct pipe_str value)
+{
+    const char *from = value.data;
+    size_t size = value.size;
+    uint64_t first, last;
+    uint32_t front, back;
+    if (size >= 8) {
+        memcpy(&first, from, 8);
+        memcpy(&last, from + size - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + size - 8, &last, 8);
+        return (pipe_json_escapes_in(first) | pipe_json_escapes_in(last)) != 0;
+    }
+    if (size >= 4) {
+        memcpy(&front, from, 4);
+        memcpy(&back, from + size - 4, 4);
+        memcpy(to, &front, 4);
+        memcpy(to + size - 4, &back, 4);
+        return pipe_json_escapes_in((uint64_t)back << 32 | front) != 0;
+    }
+    to[0] = (uint8_t)from[0];
+    to[size / 2] = (uint8_t)from[size / 2];
+    to[size - 1] = (uint8_t)from[size - 1];
+    first = (uint64_t)to[size / 2] << 16 | (uint64_t)to[size - 1] << 8 | to[0];
+    return pipe_json_escapes_in(first | 0x2020202020000000u) != 0;
 }
 
 static inline void pipe_json_string(struct pipe_buf *buf, struct pipe_str value)
 {
     uint8_t *to = pipe_buf_reserve(buf, value.size + 2);
-    size_t i = 0;
-    *to++ = '"';
-    if (value.size >= 16) { /* the last part may overlap the one before */
-        for (size_t last = value.size - 16;; i = i + 16 < last ? i + 16 : last) {
-            if (PIPE_UNLIKELY(pipe_json_escapes_in_16(value.data + i)))
-                return pipe_json_string_slow(buf, value, i);
-            memcpy(to + i, value.data + i, 16);
-            if (i == last)
-                break;
-        }
-    } else if (value.size >= 8) {
-        uint64_t first, last;
-        memcpy(&first, value.data, 8);
-        memcpy(&last, value.data + value.size - 8, 8);
-        if (PIPE_UNLIKELY(pipe_json_escapes_in(first) || pipe_json_escapes_in(last)))
-            return pipe_json_string_slow(buf, value, 0);
-        memcpy(to, &first, 8);
-        memcpy(to + value.size - 8, &last, 8);
-    } else {
-        for (; i < value.size; i++) {
-            uint8_t c = (uint8_t)value.data[i];
-            if (PIPE_UNLIKELY(c < 0x20 || c == '"' || c == '\\'))
-                return pipe_json_string_slow(buf, value, i);
-            to[i] = c;
-        }
+    bool escapes = value.size >= 16 ? pipe_json_copy_16(to + 1, value)
+                                    : value.size > 0 && pipe_json_copy_short(to + 1, value);
+    if (PIPE_UNLIKELY(escapes)) {
+        pipe_json_string_slow(buf, value);
+        return;
     }
-    to[value.size] = '"';
+    to[0] = to[value.size + 1] = '"';
     buf->size += value.size + 2;
 }
 

@@ -1,15 +1,14 @@
 /* json_write.c: the rarer parts of writing JSON and CSV (json.h). */
 #include "json.h"
 
-/* `clean` bytes at the front need no escape. */
-void pipe_json_string_slow(struct pipe_buf *buf, struct pipe_str value, size_t clean)
+void pipe_json_string_slow(struct pipe_buf *buf, struct pipe_str value)
 {
     static const char letters[0x20] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
     static const char hex[] = "0123456789abcdef";
     pipe_buf_add_byte(buf, '"');
     size_t copied = 0;
-    for (size_t i = clean; i < value.size; i++) {
+    for (size_t i = 0; i < value.size; i++) {
         uint8_t c = (uint8_t)value.data[i];
         if (c >= 0x20 && c != '"' && c != '\\')
             continue;

@@ -320,8 +320,8 @@ static uint64_t session_memory_bytes(const void *state)
 const struct pipe_state_ops pipe_session_ops = {
     .create = session_create,
     .destroy = session_destroy,
-    .load = window_load,
-    .save = window_save,
+    .load = session_load,
+    .save = session_save,
     .ask = window_ask,
     .advance = session_advance,
     .settle = session_settle,

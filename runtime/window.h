@@ -1,6 +1,6 @@
 /*
  * window.h: the inside of tumbling and hopping windows (window.c, window_table.c, window_total.c,
- * window_state.c, window_spill.c).
+ * window_state.c, window_spill.c, session_state.c).
  *
  * Time is cut into panes of length gcd(size, every), so that each window is a run of whole panes; a
  * tumbling window is one pane. A record updates one pane of its key, whatever size / every is. A
@@ -154,8 +154,11 @@ struct pipe_window {
     struct window_spare spare[WINDOW_SPARE_SIZES];
     uint64_t ahead[PIPE_AHEAD]; /* hashes of state.keys */
     struct window_list lists[WINDOW_LISTS];
-    struct window_pane *total;    /* scratch */
-    struct pipe_buf removed;      /* keys to be removed from the store: uint32_t size, bytes */
+    struct window_pane *total; /* scratch */
+    struct pipe_buf removed;   /* keys to be removed from the store: uint32_t size, bytes */
+    uint64_t removed_count;
+    uint32_t base_parts;  /* of sessions: entries of the base in the store (session_state.c) */
+    uint64_t behind_base; /* entries written since then */
     struct pipe_buf key, value;   /* scratch */
     struct window_task_row *rows; /* scratch */
     uint32_t row_count, row_capacity;
@@ -295,6 +298,8 @@ const struct window_pane *window_total_of(struct pipe_window *st, struct window_
 
 /* --- window_state.c -------------------------------------------------------------------------- */
 
+#define WINDOW_PANE_KEY 17u /* bytes before the key of an entry */
+
 void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
                                const struct window_pane *pane);
 void window_forget_stored_sent(struct pipe_window *st, const struct window_entry *entry,
@@ -320,10 +325,16 @@ bool window_read_sent(const struct pipe_window *st, const struct window_entry *e
 /* The next save removes this key; writes those of before. */
 void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key);
 void window_save_removed(struct pipe_window *st, const struct pipe_state_writer *writer);
-/* Of sessions too; sets ready = false. */
+/* Sets ready = false. */
 bool window_load(void *state, const void *key, size_t key_bytes, const void *value,
                  size_t value_bytes);
 void window_save(void *state, const struct pipe_state_writer *writer);
+
+/* --- session_state.c ------------------------------------------------------------------------- */
+
+bool session_load(void *state, const void *key, size_t key_bytes, const void *value,
+                  size_t value_bytes);
+void session_save(void *state, const struct pipe_state_writer *writer);
 
 /* --- window_spill.c -------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
  *     "s" end key                a window of which a row was sent: base, units, records, flags
  *     "e" mark key               all of a key that left memory: window_spill.c
  *
- * A session is a pane with 0 for `first`, for its end moves, and the end in front of the rest.
+ * A session is a pane with 0 for `first`, for its end moves, and the end in front of the rest; what
+ * else is stored of sessions: session_state.c.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ enum { PANE_CHANGED = 1, SENT_DIRTY = 1, SENT_REJECTED = 2 };
 static void pane_key(const struct pipe_window *st, struct pipe_buf *to,
                      const struct window_entry *entry, const struct window_pane *pane)
 {
-    uint8_t head[17] = {'p'};
+    uint8_t head[WINDOW_PANE_KEY] = {'p'};
     pipe_state_time_key(head + 1, pane->start);
     pipe_state_time_key(head + 9, st->sessions ? 0 : pane->first);
     pipe_buf_add(to, head, sizeof head);
@@ -33,9 +34,10 @@ static void sent_key(struct pipe_buf *to, const struct window_entry *entry, int6
     pipe_buf_add(to, entry->key, entry->key_bytes);
 }
 
-static void removed_size(struct pipe_buf *removed, uint32_t size)
+static void removed_size(struct pipe_window *st, uint32_t size)
 {
-    pipe_buf_add(removed, &size, sizeof size);
+    pipe_buf_add(&st->removed, &size, sizeof size);
+    st->removed_count++;
 }
 
 void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
@@ -43,7 +45,7 @@ void window_forget_stored_pane(struct pipe_window *st, const struct window_entry
 {
     if (!pane->stored)
         return;
-    removed_size(&st->removed, 17 + entry->key_bytes);
+    removed_size(st, WINDOW_PANE_KEY + entry->key_bytes);
     pane_key(st, &st->removed, entry, pane);
 }
 
@@ -52,13 +54,13 @@ void window_forget_stored_sent(struct pipe_window *st, const struct window_entry
 {
     if (!sent->stored)
         return;
-    removed_size(&st->removed, 9 + entry->key_bytes);
+    removed_size(st, 9 + entry->key_bytes);
     sent_key(&st->removed, entry, sent->end);
 }
 
 void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key)
 {
-    removed_size(&st->removed, (uint32_t)key->size);
+    removed_size(st, (uint32_t)key->size);
     pipe_buf_add(&st->removed, key->data, key->size);
 }
 
@@ -121,10 +123,15 @@ void window_save_removed(struct pipe_window *st, const struct pipe_state_writer 
     for (size_t at = 0; at < st->removed.size;) {
         uint32_t size;
         memcpy(&size, st->removed.data + at, sizeof size);
-        writer->remove(writer->context, st->removed.data + at + sizeof size, size);
+        const uint8_t *key = st->removed.data + at + sizeof size;
+        if (st->base_parts > 0) /* the base may have it */
+            writer->put(writer->context, key, size, "", 0);
+        else
+            writer->remove(writer->context, key, size);
         at += sizeof size + size;
     }
     st->removed.size = 0;
+    st->removed_count = 0;
 }
 
 void window_save(void *state, const struct pipe_state_writer *writer)
@@ -191,8 +198,10 @@ static bool load_pane(struct pipe_window *st, const uint8_t *key, size_t key_byt
     int64_t start = pipe_state_time_of_key(key + 1), first = pipe_state_time_of_key(key + 9);
     if (st->sessions && (first != 0 || !pipe_state_get_signed(in, &first)))
         return false;
-    uint64_t hash = window_hash(st, key + 17, key_bytes - 17);
-    struct window_entry *entry = window_entry_of(st, hash, key + 17, key_bytes - 17);
+    const uint8_t *name = key + WINDOW_PANE_KEY;
+    size_t name_bytes = key_bytes - WINDOW_PANE_KEY;
+    struct window_entry *entry =
+        window_entry_of(st, window_hash(st, name, name_bytes), name, name_bytes);
     struct window_pane *pane = window_read_pane(st, entry, start, first, in);
     if (pane != NULL)
         pane->stored = true;
@@ -242,7 +251,7 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
     } else if (key_bytes >= 9 && bytes[0] == 'e') {
         if (!window_load_spilled(st, bytes, key_bytes, &in))
             return false;
-    } else if (key_bytes >= 17 && bytes[0] == 'p') {
+    } else if (key_bytes >= WINDOW_PANE_KEY && bytes[0] == 'p') {
         if (!load_pane(st, bytes, key_bytes, &in))
             return false;
     } else if (key_bytes >= 9 && bytes[0] == 's') {

@@ -4,6 +4,7 @@
 #include "runtime_sample_row.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -321,6 +322,65 @@ static void test_json_memory_is_bounded(void **state)
 
 /* --- JSON output --------------------------------------------------------------------------------
  */
+
+/* What pipe_json_string has to add, byte for byte. */
+static void add_plainly(struct pipe_buf *buf, const uint8_t *text, size_t size)
+{
+    static const char letters[] = "btn?fr"; /* of 0x08 to 0x0d; vertical tab has none */
+    char escape[8];
+    pipe_buf_add_byte(buf, '"');
+    for (size_t i = 0; i < size; i++) {
+        uint8_t c = text[i];
+        if (c == '"' || c == '\\')
+            snprintf(escape, sizeof escape, "\\%c", c);
+        else if (c >= 0x08 && c <= 0x0d && c != 0x0b)
+            snprintf(escape, sizeof escape, "\\%c", letters[c - 0x08]);
+        else if (c < 0x20)
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+        else
+            snprintf(escape, sizeof escape, "%c", c);
+        pipe_buf_add(buf, escape, strlen(escape));
+    }
+    pipe_buf_add_byte(buf, '"');
+}
+
+static void check_json_string(const uint8_t *text, size_t size)
+{
+    struct pipe_buf buf = {NULL, 0, 0}, expected = {NULL, 0, 0};
+    pipe_buf_add_byte(&buf, '>'); /* it adds to what is there */
+    pipe_buf_add_byte(&expected, '>');
+    pipe_json_string(&buf, pipe_str_of(text, size));
+    add_plainly(&expected, text, size);
+    assert_int_equal(buf.size, expected.size);
+    assert_memory_equal(buf.data, expected.data, expected.size);
+    pipe_buf_free(&buf);
+    pipe_buf_free(&expected);
+}
+
+/* Of every length around words and vectors, each byte at each place, in a block of just that size;
+ * alone, with others behind it that are escaped, and among bytes above 0x7f. */
+static void test_json_strings_of_each_length(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size <= 70; size++) {
+        uint8_t *text = malloc(size > 0 ? size : 1);
+        assert_non_null(text);
+        for (size_t at = 0; at < size; at++) {
+            for (unsigned c = 0; c < 0x100; c++) {
+                memset(text, c & 1 ? 'x' : 0xe9, size);
+                text[at] = (uint8_t)c;
+                check_json_string(text, size);
+            }
+            text[at] = 0x20; /* what a borrow could make a hit of */
+            for (size_t i = at + 1; i < size; i++)
+                text[i] = (uint8_t) "\x1f\"\\!#[]"[i % 7];
+            check_json_string(text, size);
+        }
+        memset(text, 0x7f, size);
+        check_json_string(text, size);
+        free(text);
+    }
+}
 
 static void test_json_strings(void **state)
 {
@@ -678,6 +738,7 @@ int main(void)
         cmocka_unit_test_teardown(test_json_depth_and_paths, reset),
         cmocka_unit_test_teardown(test_json_scalars, reset),
         cmocka_unit_test_teardown(test_json_memory_is_bounded, reset),
+        cmocka_unit_test(test_json_strings_of_each_length),
         cmocka_unit_test_teardown(test_json_strings, reset),
         cmocka_unit_test_teardown(test_keys, reset),
         cmocka_unit_test_teardown(test_key_text, reset),

@@ -345,6 +345,110 @@ static void test_bridge(void **state)
     }
 }
 
+#define MANY 200
+#define FEW 10 /* have a base even where tests make it small */
+
+static size_t count_kind(const struct bench *bench, char kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bench->store.count; i++)
+        count += bench->store.entries[i].key[0] == (uint8_t)kind;
+    return count;
+}
+
+static void push_many(struct bench *bench, int64_t time, int from, int until)
+{
+    for (int key = from; key < until; key++) {
+        struct event event = {.time = time, .value = key, .offset = time, .key = key};
+        event.judge = PIPE_TIME_MIN;
+        assert_true(push_event(bench, &event));
+    }
+}
+
+/* Many sessions of which few change: a base, entries and removals behind it, and when these are as
+ * many, another base. Each step survives a restart. */
+static void test_base(void **state)
+{
+    (void)state;
+    struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
+    struct bench bench;
+    def.acc = &sample_accumulator;
+    def.emit_row = record_row;
+    made.count = 0;
+    bench_open(&bench, &def, false);
+    push_many(&bench, 100, 0, MANY);
+    bench_restart(&bench);
+    size_t parts = count_kind(&bench, 'b'), single = count_kind(&bench, 'p');
+    push_many(&bench, 105, 40, MANY);
+    bench_restart(&bench);
+    size_t changed = count_kind(&bench, 'p');
+    bench_watermark(&bench, 111, true); /* those that did not go on are over */
+    assert_int_equal(made.count, 40);
+    bench_restart(&bench);
+#ifdef PIPE_DEBUG /* so many sessions are too many for a base */
+    assert_int_equal(parts, 0);
+    assert_int_equal(single, MANY);
+    assert_int_equal(changed, MANY);
+    assert_int_equal(count_kind(&bench, 'p'), MANY - 40);
+#else
+    assert_int_equal(parts, 1);
+    assert_int_equal(single, 0);
+    assert_int_equal(changed, MANY - 40);
+    assert_int_equal(count_kind(&bench, 'p'), 0); /* 160 + 40: another base */
+    assert_int_equal(count_kind(&bench, 'b'), 1);
+#endif
+    assert_int_equal(bench.ops->entry_count(bench.state), MANY - 40);
+    push_many(&bench, 110, 190, MANY);
+    bench_watermark(&bench, 116, true);
+    bench_restart(&bench);
+    assert_int_equal(bench.ops->entry_count(bench.state), 10);
+    assert_int_equal(made.count, MANY - 10);
+    bench_watermark(&bench, 500, true);
+    bench_restart(&bench);
+    assert_int_equal(made.count, MANY);
+    for (int i = 0; i < MANY; i++) {
+        bool last = i >= 190, first = i < 40;
+        assert_int_equal(made.items[i].end, first ? 110 : last ? 120 : 115);
+        assert_int_equal(made.items[i].count, first ? 1 : last ? 3 : 2);
+    }
+    assert_int_equal(count_kind(&bench, 'b') + count_kind(&bench, 'p'), 0);
+    bench_close(&bench);
+}
+
+/* More sessions than a base may hold: each becomes an entry, and what the base had is gone. */
+static void test_base_given_up(void **state)
+{
+    (void)state;
+    struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
+    struct bench bench;
+    def.acc = &sample_accumulator;
+    def.emit_row = record_row;
+    made.count = 0;
+    bench_open(&bench, &def, false);
+    push_many(&bench, 100, 0, FEW);
+    bench_restart(&bench);
+    assert_int_equal(count_kind(&bench, 'b'), 1);
+    push_many(&bench, 101, 0, 1);
+    bench_restart(&bench);
+    assert_int_equal(count_kind(&bench, 'b'), 1);
+    assert_int_equal(count_kind(&bench, 'p'), 1);
+    push_many(&bench, 109, FEW, MANY);
+    bench_restart(&bench);
+#ifdef PIPE_DEBUG
+    assert_int_equal(count_kind(&bench, 'b'), 0);
+    assert_int_equal(count_kind(&bench, 'p'), MANY);
+#endif
+    bench_watermark(&bench, 111, true);
+    bench_restart(&bench);
+    assert_int_equal(made.count, FEW);
+    assert_int_equal(bench.ops->entry_count(bench.state), MANY - FEW);
+    bench_watermark(&bench, 500, true);
+    bench_restart(&bench);
+    assert_int_equal(made.count, MANY);
+    assert_int_equal(count_kind(&bench, 'b') + count_kind(&bench, 'p'), 0);
+    bench_close(&bench);
+}
+
 static void test_malformed_entries(void **state)
 {
     (void)state;
@@ -378,10 +482,9 @@ static void test_malformed_entries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local),
-        cmocka_unit_test(test_behind_exchange),
-        cmocka_unit_test(test_bridge),
-        cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_local),         cmocka_unit_test(test_behind_exchange),
+        cmocka_unit_test(test_bridge),        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base_given_up), cmocka_unit_test(test_malformed_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
