@@ -126,7 +126,9 @@ static void drop_cells(struct pipe_dedup *dedup, int64_t watermark)
 /* Gives memory back when traffic has ebbed away, and when nothing saves. */
 static void shrink(struct pipe_dedup *dedup, int64_t watermark)
 {
-    if (dedup->table.capacity > 65536 && dedup->live < dedup->table.capacity / 4)
+    if (dedup->table.capacity > 65536 && dedup->live == 0) /* all are over at the end of input */
+        id_table_free(&dedup->table);
+    else if (dedup->table.capacity > 65536 && dedup->live < dedup->table.capacity / 4)
         id_table_rebuild(&dedup->table, watermark, dedup->live);
     struct id *pending = (struct id *)(void *)dedup->pending.data;
     size_t count = dedup->pending.size / sizeof *pending, kept = 0;

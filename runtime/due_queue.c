@@ -35,12 +35,44 @@ static inline void append(struct due_queue *queue, struct due_bucket *bucket, st
     bucket->items[bucket->count++] = item;
 }
 
+/* --- Those that come next: a binary heap by due ------------------------------------------------
+ */
+
+static void push_first(struct due_queue *queue, struct due_item item)
+{
+    append(queue, &queue->first, item);
+    struct due_item *items = queue->first.items;
+    uint32_t at = queue->first.count - 1;
+    for (; at > 0 && items[(at - 1) / 2].due > item.due; at = (at - 1) / 2)
+        items[at] = items[(at - 1) / 2];
+    items[at] = item;
+}
+
+static struct due_item pop_first(struct due_queue *queue)
+{
+    struct due_item *items = queue->first.items, least = items[0];
+    uint32_t count = --queue->first.count, at = 0, child = 1;
+    struct due_item last = items[count];
+    for (; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && items[child + 1].due < items[child].due;
+        if (items[child].due >= last.due)
+            break;
+        items[at] = items[child];
+        at = child;
+    }
+    items[at] = last;
+    return least;
+}
+
+/* --- All others: buckets -----------------------------------------------------------------------
+ */
+
 void due_queue_add(struct due_queue *queue, int64_t due, void *entry)
 {
     uint64_t tick = tick_of(due);
     struct due_item item = {due, entry};
     if (tick <= queue->last) {
-        append(queue, &queue->first, item);
+        push_first(queue, item);
         return;
     }
     unsigned level = (63 - (unsigned)__builtin_clzll(tick ^ queue->last)) / DUE_DIGIT_BITS;
@@ -79,8 +111,8 @@ static int64_t least_due(const struct due_bucket *bucket)
 int64_t due_queue_bound(const struct due_queue *queue)
 {
     unsigned level, digit;
-    if (PIPE_UNLIKELY(queue->first.count > 0))
-        return least_due(&queue->first);
+    if (queue->first.count > 0)
+        return queue->first.items[0].due;
     if (queue->levels == 0)
         return PIPE_TIME_MAX;
     lowest(queue, &level, &digit);
@@ -134,21 +166,16 @@ static void open_lowest(struct due_queue *queue, int64_t time)
 
 bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
 {
-    struct due_bucket *first = &queue->first;
     if (time == PIPE_TIME_MAX)
         time--;
-    for (;;) {
-        for (uint32_t i = first->count; i-- > 0;) {
-            if (first->items[i].due > time)
-                continue;
-            *out = first->items[i];
-            first->items[i] = first->items[--first->count];
+    while (due_queue_bound(queue) <= time) {
+        if (queue->first.count > 0) {
+            *out = pop_first(queue);
             return true;
         }
-        if (first->count > 0 || due_queue_bound(queue) > time)
-            return false;
         open_lowest(queue, time);
     }
+    return false;
 }
 
 uint64_t due_queue_bytes(const struct due_queue *queue)

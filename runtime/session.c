@@ -111,8 +111,10 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
             if (over_at(st, session_i(st, entry, i)) <= watermark)
                 window_add_row(st, session_i(st, entry, i)->first, entry);
         }
-        if (st->row_count > before)
+        if (st->row_count > before) {
+            window_fetch_slot(st, entry);
             continue; /* queued again when its rows are made */
+        }
         queue(st, entry, next_over(st, entry));
         window_release(st, entry);
     }

@@ -268,6 +268,11 @@ void window_ask(void *state, uint32_t index); /* state.h; of sessions too */
 /* The entry of the key in hand, made if need be. */
 struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
                                           bool is_ahead);
+/* Asks for what window_release will touch besides the entry. */
+static inline void window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
+{
+    __builtin_prefetch(&st->slots[entry->hash & (st->slot_capacity - 1)], 1);
+}
 /* Removes the entry if it holds nothing. */
 void window_release(struct pipe_window *st, struct window_entry *entry);
 void window_free_all(struct pipe_window *st);

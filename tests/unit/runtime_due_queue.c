@@ -74,6 +74,7 @@ static void test_against_array(void **state)
     run(0, 10, 1000);
     run(-5000, 100, 3000);
     run(1767225600000000, 5000000, 30000000);
+    run(-86400000000, 7200000000, 2592000000000); /* days: upper levels */
     run(PIPE_TIME_MIN + 1000, 3, 100);
 }
 
