@@ -38,8 +38,10 @@ int main(int argc, char **argv)
         error = pthread_create(&thread, &attributes, run, &line);
     pthread_attr_destroy(&attributes);
     if (error != 0) {
-        complain("cannot get a stack of %d MiB: %s", STACK_BYTES >> 20, strerror(error));
-        return 4;
+        complain("out of memory or threads: no thread with %d MiB of stack: %s; raise the limit "
+                 "(ulimit -v, ulimit -u) or free some",
+                 STACK_BYTES >> 20, strerror(error));
+        return 1;
     }
     pthread_join(thread, NULL);
     return line.code;

@@ -2,7 +2,7 @@
  * memory.c: the arena, interned names, growing text, and the life of a program.
  *
  * Nothing here returns NULL for want of memory: a compiler that ran out of it has nothing useful to
- * go on with, so out_of_memory() says so and exits with 4.
+ * go on with, so out_of_memory() says so and exits with 1.
  */
 #include "pipec.h"
 
