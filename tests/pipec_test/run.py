@@ -276,7 +276,7 @@ sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once
 # ---- what is around pipec ----
 
 def small_stack(scratch):
-    """The deepest expressions are compiled on a small stack."""
+    """The deepest expressions are compiled on the smallest stack that a program begins with."""
     head = ("pipeline p;\nsource s from file 'x.csv' format csv columns (a int64) rejects to r;\n"
             "stream t from s where ")
     tail = (";\nsink k from t to file 'k.jsonl' format jsonl exactly once;\n"
@@ -285,7 +285,7 @@ def small_stack(scratch):
                                    "try(" * 190 + "a > 1" + ", true)" * 190]):
         path = scratch / f"deep{number}.pipe"
         path.write_text(head + text + tail)
-        call(["sh", "-c", 'ulimit -s 128; exec "$0" "$1" --out "$2"', OPTIONS.pipec, path,
+        call(["sh", "-c", 'ulimit -s 1024; exec "$0" "$1" --out "$2"', OPTIONS.pipec, path,
               scratch / "out"])
 
 
