@@ -152,7 +152,7 @@ def rees46_killed(build, scratch):
 def rees46_first_commit_killed(build, scratch):
     """A run killed between the heads of its files and its first commit knows them as its own."""
     lay_rees46(scratch)
-    command = [build / "rees46", "run", "--embedded", "run", "--progress", "never"]
+    command = [build / "rees46", "run", "--embedded", "own", "--progress", "never"]
     # Only programs of SANITIZE=1 have crash points; the others run to the end.
     call(command, scratch, expect=None, env={**os.environ, "PIPE_CRASH": "after_files:1"})
     call(command, scratch)
