@@ -114,7 +114,8 @@ $(BUILD)/state.o: $(BUILD)/sample/sample.c
 $(BUILD)/native.o: $(BUILD)/sample/sample.c
 $(BUILD)/metadata.o: $(BUILD)/traffic/traffic.c
 
-$(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a
+# Of the runtime what pipec has of it too.
+$(COMPILER_TARGETS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(DRIVER) $(BUILD)/compiler.a $(BUILD)/runtime.a
 	$(CC) $(LINK) -o $@ $^ $(COMPILER_LIBS)
 
 # The inputs read in pieces whose size the fuzzer chooses.
