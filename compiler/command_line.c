@@ -184,11 +184,12 @@ static bool read_rate(const char *value, double *rate_per_second)
     return false;
 }
 
+static const char *const formats[] = {"text", "json", "mermaid", "dot"}; /* enum explain_format */
+
 /* 0, or 2 after a message. */
 static int apply_option(enum command command, enum option option, const char *value,
                         struct options *options)
 {
-    static const char *const formats[] = {"text", "json", "mermaid", "dot"};
     static const char *const stages[] = {"ast", "logical", "physical"};
     static const char *const diagnostics[] = {"text", "json"};
     int chosen = 0;
@@ -282,6 +283,17 @@ static int find_command(struct line *line, bool explains, struct options *option
     return usage(), -1;
 }
 
+/* The tree of the syntax is printed as text only. */
+static bool is_explainable(const struct options *options)
+{
+    if (options->stage != EXPLAIN_AST || options->format == EXPLAIN_TEXT)
+        return true;
+    complain("`--stage ast` is printed as text only: leave out `--format %s`, or name the stage "
+             "`logical` or `physical`, which have it",
+             formats[options->format]);
+    return false;
+}
+
 static int run(enum command command, const struct options *options)
 {
     switch (command) {
@@ -290,7 +302,7 @@ static int run(enum command command, const struct options *options)
     case BUILD:
         return command_build(options);
     case EXPLAIN:
-        return command_explain(options);
+        return is_explainable(options) ? command_explain(options) : usage();
     case CHECK:
         return command_check(options);
     case FMT:

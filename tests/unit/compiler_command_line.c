@@ -109,6 +109,8 @@ static void test_usage(void **state)
     expect("check -o x a.pipe", 2, "", "option `-o` does not go with");
     expect("--explain a.pipe --format jsn", 2, "", "one of text, json, mermaid, dot");
     expect("--explain a.pipe --stage x", 2, "", "one of ast, logical, physical");
+    expect("--explain hello.pipe --stage ast --format json", 2, "",
+           "`--stage ast` is printed as text only: leave out `--format json`");
     expect("check --diagnostics=xml a.pipe", 2, "", "one of text, json");
     static const char *const rates[] = {"5000", "0/s", "-1/s", "x/s", "1.2.3/s", "5/d", "/s"};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
@@ -188,6 +190,7 @@ static void test_check_and_explain(void **state)
     expect("check gone.pipe", 1, "", "error[PC5001]: cannot read `gone.pipe`: No such file");
     expect("check .", 1, "", "it is a directory");
     expect("--explain hello.pipe", 0, "hello   plan ", "");
+    expect("--explain hello.pipe --stage ast --format text", 0, "hello", "");
     expect("--explain hello.pipe --rate 5_000/s --stage logical --format json", 0, "{", "");
     expect("--explain hello.pipe --stage=ast", 0, "hello", "");
     expect("hello.pipe --explain --format=dot", 0, "digraph", "");
