@@ -9,8 +9,20 @@
 
 #include <string.h>
 
+/* A break that was reported: a change in one version is one cause, however many versions it meets.
+ */
+struct reported {
+    enum code code;
+    struct span newer; /* what was changed */
+    const char *path, *older_label;
+    bool reader_is_newer;
+    struct diag *diag;
+};
+typedef VEC(struct reported) reported_list;
+
 struct comparison {
     struct program *program;
+    reported_list *reported;
     const struct contract *contract;
     struct span where;
     const struct schema *reader, *writer;
@@ -27,10 +39,35 @@ struct sides {
     const char *reader_label, *writer_label;
 };
 
+/* The message of the same change beside another older version; NULL: it is the first. */
+static struct diag *find_reported(const struct comparison *c, const struct reported *new)
+{
+    for (size_t i = 0; i < c->reported->count; i++) {
+        const struct reported *old = &c->reported->items[i];
+        if (old->code == new->code && old->reader_is_newer == new->reader_is_newer &&
+            old->newer.source == new->newer.source &&
+            old->newer.begin == new->newer.begin &&strcmp(old->path, new->path) == 0 &&
+            strcmp(old->older_label, new->older_label) == 0)
+            return old->diag;
+    }
+    return NULL;
+}
+
 static struct diag *report(struct comparison *c, enum code code, const struct sides *sides,
                            const char *rule, const char *message)
 {
     bool swap = !c->reader_is_newer;
+    struct reported new = {.code = code,
+                           .newer = swap ? sides->writer : sides->reader,
+                           .path = arena_strndup(c->program->arena, c->path.data, c->path.size),
+                           .older_label = swap ? sides->reader_label : sides->writer_label,
+                           .reader_is_newer = c->reader_is_newer};
+    struct diag *same = find_reported(c, &new);
+    c->compatible = false;
+    if (same != NULL) {
+        diag_note(same, "%s cannot read %s either", c->reader_name, c->writer_name);
+        return diag_unshown(c->program);
+    }
     struct diag *diag = diag_error(c->program, code, swap ? sides->writer : sides->reader,
                                    "contract `%s`: %s cannot read %s: %s", c->contract->name.text,
                                    c->reader_name, c->writer_name, message);
@@ -41,7 +78,9 @@ static struct diag *report(struct comparison *c, enum code code, const struct si
         diag_also(diag, c->where, "of this contract");
     diag_note(diag, "%s", rule);
     diag_note(diag, "%s", c->obligation);
-    c->compatible = false;
+    new.diag = diag;
+    if (diag_is_shown(diag))
+        vec_push(c->program->arena, c->reported, new);
     return diag;
 }
 
@@ -376,12 +415,14 @@ static void compare_fields(struct comparison *c, const struct record_type *reade
     }
 }
 
-static bool compare_schemas(struct program *program, const struct contract *contract,
-                            struct span where, size_t reader, size_t writer, const char *obligation)
+static bool compare_schemas(struct program *program, reported_list *reported,
+                            const struct contract *contract, struct span where, size_t reader,
+                            size_t writer, const char *obligation)
 {
     const struct schema *r = contract->versions[reader], *w = contract->versions[writer];
     bool same_label = strcmp(r->label, w->label) == 0;
     struct comparison c = {.program = program,
+                           .reported = reported,
                            .contract = contract,
                            .where = where,
                            .reader = r,
@@ -412,6 +453,7 @@ bool check_versions(struct program *program, const struct contract *contract, st
     static const char *const declared[] = {"none", "backward", "forward", "full"};
     enum compatibility kind = contract->compatibility;
     bool compatible = true;
+    reported_list reported = {0};
     const char *clause = arena_printf(program->arena, "`compatible %s%s`", declared[kind],
                                       contract->transitive ? " transitive" : "");
     for (size_t newer = 0; newer < contract->version_count; newer++) {
@@ -421,17 +463,17 @@ bool check_versions(struct program *program, const struct contract *contract, st
             bool forward = kind == COMPATIBLE_FORWARD || kind == COMPATIBLE_FULL;
             if (backward && in_reach)
                 compatible &= compare_schemas(
-                    program, contract, where, newer, older,
+                    program, &reported, contract, where, newer, older,
                     arena_printf(program->arena,
                                  "%s: a newer version reads what an older one wrote", clause));
             else if (newer == 0 && accepts)
                 compatible &=
-                    compare_schemas(program, contract, where, newer, older,
+                    compare_schemas(program, &reported, contract, where, newer, older,
                                     "whatever is declared, the version after `from` reads every "
                                     "accepted one");
             if (forward && in_reach)
                 compatible &= compare_schemas(
-                    program, contract, where, older, newer,
+                    program, &reported, contract, where, older, newer,
                     arena_printf(program->arena,
                                  "%s: an older version reads what a newer one wrote", clause));
         }

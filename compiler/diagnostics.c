@@ -126,20 +126,26 @@ static bool said_before(const struct diags *diags, enum code code, struct span a
     return false;
 }
 
+struct diag *diag_unshown(struct program *program)
+{
+    struct diags *diags = diags_of(program);
+    diags->muted = (struct diag){.program = program, .muted = true};
+    return &diags->muted;
+}
+
 static struct diag *diag_new(struct program *program, bool is_lint, enum code code, struct span at,
                              const char *format, va_list args)
 {
     struct diags *diags = diags_of(program);
-    diags->muted = (struct diag){.program = program, .muted = true};
     unsigned *total = is_lint ? &diags->lint_count : &diags->error_count;
     unsigned *shown = is_lint ? &diags->shown_lints : &diags->shown_errors;
     if (*shown >= SHOWN_MAX) {
         ++*total;
-        return &diags->muted;
+        return diag_unshown(program);
     }
     const char *message = format_safely(program, format, args);
     if (said_before(diags, code, at, message))
-        return &diags->muted;
+        return diag_unshown(program);
     struct diag *diag = arena_alloc(program->arena, sizeof *diag);
     *diag = (struct diag){
         .program = program, .is_lint = is_lint, .code = code, .at = at, .message = message};

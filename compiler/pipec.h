@@ -122,6 +122,8 @@ void diag_also(struct diag *diag, struct span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_note(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void diag_help(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Stands for a message that is not shown, since another one has said it. */
+struct diag *diag_unshown(struct program *program);
 bool diag_is_shown(const struct diag *diag); /* false: beyond the limit, or said before; costly help
                                                 can be left out */
 /* A message of the same form that is no error of the program (a failed test): `head` stands in the

@@ -36,6 +36,11 @@ const struct entity *entity_find(const struct resolver *resolver, const char *na
     return at > 0 ? &resolver->names.items[at - 1] : NULL;
 }
 
+bool is_name_taken(const struct resolver *resolver, const char *name)
+{
+    return entity_find(resolver, intern_cstr(resolver->program, name)) != NULL;
+}
+
 void entity_add(struct resolver *resolver, struct entity entity)
 {
     struct arena *arena = resolver->program->arena;
@@ -66,6 +71,16 @@ static void check_entity_name(struct program *program, const struct entity *enti
     diag_help(diag, "use no `/` and no control characters, and not `.` or `..` alone");
 }
 
+/* Says it once a name, however often the name is used. */
+static bool first_time_unknown(struct resolver *resolver, const char *name)
+{
+    for (size_t i = 0; i < resolver->unknown.count; i++)
+        if (resolver->unknown.items[i] == name)
+            return false;
+    vec_push(resolver->program->arena, &resolver->unknown, name);
+    return true;
+}
+
 static void declare(struct resolver *resolver, struct entity entity)
 {
     check_entity_name(resolver->program, &entity);
@@ -76,19 +91,11 @@ static void declare(struct resolver *resolver, struct entity entity)
                        entity.name, entity_words(other->kind));
         diag_also(diag, other->span, "defined here");
         diag_help(diag, "all names of a pipeline share one space: choose another");
+        if (other->kind != entity.kind) /* else who uses it would hear that it is the other */
+            (void)first_time_unknown(resolver, entity.name);
         return;
     }
     entity_add(resolver, entity);
-}
-
-/* Says it once a name, however often the name is used. */
-static bool first_time_unknown(struct resolver *resolver, const char *name)
-{
-    for (size_t i = 0; i < resolver->unknown.count; i++)
-        if (resolver->unknown.items[i] == name)
-            return false;
-    vec_push(resolver->program->arena, &resolver->unknown, name);
-    return true;
 }
 
 static const struct entity *entity_named(struct resolver *resolver, struct name name,

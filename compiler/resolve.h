@@ -204,6 +204,7 @@ const char *clause_word(enum clause_kind kind);
 
 /* resolve.c */
 const struct entity *entity_find(const struct resolver *resolver, const char *name);
+bool is_name_taken(const struct resolver *resolver, const char *name);
 void entity_add(struct resolver *resolver, struct entity entity); /* its name must be new */
 /* The stream of that name or NULL after a diagnostic (once a name). */
 struct stream *stream_named(struct resolver *resolver, struct name name);
@@ -225,6 +226,12 @@ const struct record_type *reject_row(struct program *program);
 void feed_side(struct resolver *resolver, struct stream *side, const struct stream *feeder,
                const struct record_type *row, struct span at);
 void finish_side(struct resolver *resolver, struct stream *side);
+/* What a help says of `rejects to`: the program's first reject stream, or a new one. */
+struct rejects_proposal {
+    const char *name;
+    const char *sink; /* how the sentence goes on: what a new one needs; "": nothing */
+};
+struct rejects_proposal propose_rejects(const struct resolver *resolver);
 const struct record_type *unite_rows(struct resolver *resolver, struct stream *stream);
 
 /* resolve_source.c, resolve_stream.c, resolve_window.c, resolve_sink.c, … */

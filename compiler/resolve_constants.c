@@ -148,17 +148,21 @@ static bool check_record(struct program *program, const struct constant *constan
         good &= check_constant(program, constant->items.items[i], field->type, field->nullable,
                                arena_printf(program->arena, "`%s`", field->name));
     }
+    const char *missing = "";
+    size_t count = 0;
     for (size_t i = 0; i < record->field_count; i++) {
         const struct field *field = &record->fields[i];
         bool given = field->nullable || field->has_default;
         for (size_t j = 0; j < constant->names.count; j++)
             given |= strcmp(constant->names.items[j].text, field->name) == 0;
-        if (given)
-            continue;
-        diag_error(program, PC2028, constant->span, "%s lacks the field `%s`", what, field->name);
-        good = false;
+        if (!given)
+            missing = arena_printf(program->arena, "%s%s`%s`", missing, count++ > 0 ? ", " : "",
+                                   field->name);
     }
-    return good;
+    if (count > 0)
+        diag_error(program, PC2028, constant->span, "%s lacks the field%s %s", what,
+                   count > 1 ? "s" : "", missing);
+    return good && count == 0;
 }
 
 bool check_constant(struct program *program, const struct constant *constant,

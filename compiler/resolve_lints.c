@@ -191,11 +191,6 @@ static bool feeds_any_side(const struct resolver *resolver, const struct stream 
     return false;
 }
 
-static bool is_name_taken(const struct resolver *resolver, const char *name)
-{
-    return entity_find(resolver, intern_cstr(resolver->program, name)) != NULL;
-}
-
 /* A clause `key` that a topic of the side stream's rows needs; "": none, NULL: there is no key. */
 static const char *key_clause(struct program *program, const struct stream *side)
 {

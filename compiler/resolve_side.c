@@ -283,3 +283,18 @@ void finish_side(struct resolver *resolver, struct stream *side)
     if (side->kind == STREAM_REJECTS)
         finish_rejects(resolver->program, side);
 }
+
+struct rejects_proposal propose_rejects(const struct resolver *resolver)
+{
+    struct program *program = resolver->program;
+    for (size_t i = 0; i < resolver->all.count; i++) {
+        const struct stream *side = resolver->all.items[i];
+        if (side->kind == STREAM_REJECTS)
+            return (struct rejects_proposal){span_text(program, side->span), ""};
+    }
+    const char *name = "rejected";
+    while (is_name_taken(resolver, name))
+        name = arena_printf(program->arena, "%s_rows", name);
+    return (struct rejects_proposal){name,
+                                     arena_printf(program->arena, ", and a sink for `%s`", name)};
+}

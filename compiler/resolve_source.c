@@ -49,6 +49,21 @@ static void report_clause(struct program *program, const struct clause *clause, 
     diag_help(diag, "%s", help);
 }
 
+/* Columns are not superfluous in another format: they are said elsewhere. */
+static const char *help_csv_clause(const struct clause *clause, const struct source_def *source)
+{
+    if (clause->kind != CLAUSE_COLUMNS)
+        return source->is_kafka ? "remove it" : "remove it, or write `format csv`";
+    if (source->format == FORMAT_TEXT)
+        return "remove it: the one column of `format text` is `line string`";
+    if (source->format == FORMAT_BYTES)
+        return "remove it: the one column of `format bytes` is `payload bytes`";
+    return source->is_kafka
+               ? "write `contract NAME` instead, and a statement `contract NAME from 'x.avsc';`"
+               : "write `contract NAME` instead, and a statement `contract NAME from 'x.avsc';`, "
+                 "or `format csv`";
+}
+
 static void check_source_clauses(struct program *program, const struct statement *statement,
                                  const struct source_def *source)
 {
@@ -66,7 +81,7 @@ static void check_source_clauses(struct program *program, const struct statement
                           "remove it: each file is a partition, and no record is without value");
         } else if (source->format != FORMAT_CSV && source->format != FORMAT_NONE &&
                    (clause->kind == CLAUSE_HEADER || clause->kind == CLAUSE_COLUMNS)) {
-            report_clause(program, clause, "only csv has it", "remove it, or write `format csv`");
+            report_clause(program, clause, "only csv has it", help_csv_clause(clause, source));
         }
     }
 }
@@ -363,6 +378,7 @@ static void resolve_time(struct program *program, struct stream *stream, struct 
         struct diag *diag = diag_error(program, PC4003, other->word, "`%s` needs an event time",
                                        clause_word(other->kind));
         diag_help(diag, "write `event time COLUMN`");
+        stream->info->failed = true; /* who needs the event time says no more */
         break;
     }
     const struct clause *watermark = clause_find(statement, CLAUSE_WATERMARK);
@@ -410,8 +426,9 @@ static bool can_refuse(const struct stream *stream)
            !source->drop_tombstones;
 }
 
-static void check_rejects(struct program *program, struct stream *stream)
+static void check_rejects(struct resolver *resolver, struct stream *stream)
 {
+    struct program *program = resolver->program;
     if (can_refuse(stream) == (stream->rejects != NULL))
         return;
     if (stream->rejects) {
@@ -427,7 +444,8 @@ static void check_rejects(struct program *program, struct stream *stream)
         diag_error(program, PC5110, stream->span,
                    "records of `%s` can be refused, and nothing takes them", stream->name.text);
     diag_note(diag, "a record that can't be read is never lost in silence");
-    diag_help(diag, "write `rejects to rejected`, and a sink for `rejected`");
+    struct rejects_proposal rejects = propose_rejects(resolver);
+    diag_help(diag, "write `rejects to %s`%s", rejects.name, rejects.sink);
 }
 
 void resolve_source(struct resolver *resolver, struct stream *stream)
@@ -457,5 +475,5 @@ void resolve_source(struct resolver *resolver, struct stream *stream)
     resolve_time(program, stream, &scope);
     stream->kafka_columns = scope.uses_kafka;
     resolve_key(program, stream);
-    check_rejects(program, stream);
+    check_rejects(resolver, stream);
 }

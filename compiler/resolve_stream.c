@@ -424,6 +424,7 @@ static void build_steps(struct builder *builder)
 static void report_no_rejects(struct builder *builder)
 {
     struct program *program = builder->program;
+    struct rejects_proposal rejects = propose_rejects(builder->resolver);
     struct stream *stream = builder->stream;
     const struct expr *failing = stream->info->fallible;
     bool possible = !stream->info->is_restricted && !stream->sends_corrections;
@@ -435,7 +436,8 @@ static void report_no_rejects(struct builder *builder)
             diag_note(diag, "data says how long this text is: it can be longer than a text may be, "
                             "16 times --max-record and 1 MiB");
         if (possible)
-            diag_help(diag, "write `try(%s, …)`, or `rejects to rejected` in this stream", text);
+            diag_help(diag, "write `try(%s, …)`, or `rejects to %s` in this stream%s", text,
+                      rejects.name, rejects.sink);
         else
             diag_help(diag, "write `try(%s, …)`", text);
         return;
@@ -446,7 +448,7 @@ static void report_no_rejects(struct builder *builder)
     struct diag *diag =
         diag_error(program, PC2034, clause->word, "`%s` refuses rows, and nothing takes them",
                    clause_word(clause->kind));
-    diag_help(diag, "write `rejects to rejected` in this stream, and a sink for `rejected`");
+    diag_help(diag, "write `rejects to %s` in this stream%s", rejects.name, rejects.sink);
 }
 
 /* What a warning says of a stream with errors may only follow from them. */
@@ -467,7 +469,9 @@ static void check_rejects(struct builder *builder, bool is_sound)
     if (!clause && !needed && builder->sum_overflows) {
         struct diag *diag = diag_lint(builder->program, W4001, builder->sum_span,
                                       "if this sum overflows, the program stops");
-        diag_help(diag, "write `rejects to rejected` to put that row aside instead");
+        struct rejects_proposal rejects = propose_rejects(builder->resolver);
+        diag_help(diag, "write `rejects to %s` to put that row aside instead%s", rejects.name,
+                  rejects.sink);
     }
 }
 

@@ -61,21 +61,44 @@ static bool has_name(const struct constant *row, const char *name)
     return false;
 }
 
+/* Rows of one `given` that lack the same columns, and their message. */
+struct lacking {
+    const char *columns;
+    struct diag *diag;
+};
+typedef VEC(struct lacking) lacking_list;
+
 /* Columns that are not written are null, have a default, or are the event time. */
 static void check_complete(struct program *program, const struct constant *row,
-                           const struct source_def *source)
+                           const struct source_def *source, lacking_list *said)
 {
     bool plain = source->event_time && !source->event_time_added;
+    const struct field *first = NULL;
+    const char *columns = "", *help = "";
     for (size_t i = 0; i < source->payload->field_count; i++) {
         const struct field *field = &source->payload->fields[i];
         if (field->nullable || field->has_default || has_name(row, field->name) ||
             (plain && i == source->event_time_column))
             continue;
-        struct diag *diag =
-            diag_error(program, PC2028, row->span, "this row lacks `%s`", field->name);
-        diag_help(diag, "it is %s and has no default: write `%s: …`",
-                  type_name(program, field->type), field->name);
+        columns = arena_printf(program->arena, "%s%s`%s`", columns, first ? ", " : "", field->name);
+        help = arena_printf(program->arena, "%s%s%s: …", help, first ? ", " : "", field->name);
+        first = first ? first : field;
     }
+    if (!first)
+        return;
+    for (size_t i = 0; i < said->count; i++)
+        if (strcmp(said->items[i].columns, columns) == 0) {
+            diag_also(said->items[i].diag, row->span, "and this one");
+            return;
+        }
+    struct diag *diag = diag_error(program, PC2028, row->span, "this row lacks %s", columns);
+    if (strchr(columns, ','))
+        diag_help(diag, "none of them may be null or has a default: write `%s`", help);
+    else
+        diag_help(diag, "it is %s and has no default: write `%s`", type_name(program, first->type),
+                  help);
+    if (diag_is_shown(diag))
+        vec_push(program->arena, said, ((struct lacking){columns, diag}));
 }
 
 static void check_given(struct program *program, const struct test_given *given)
@@ -91,6 +114,7 @@ static void check_given(struct program *program, const struct test_given *given)
         return;
     }
     const struct source_def *source = stream->source;
+    lacking_list said = {0};
     for (size_t i = 0; i < given->rows.count; i++) {
         const struct given *row = &given->rows.items[i];
         check_duration(program, row->at_ms, true, row->span, "`at`");
@@ -101,7 +125,7 @@ static void check_given(struct program *program, const struct test_given *given)
         if (row->kind != GIVEN_ROW || !source->payload)
             continue;
         if (check_values(program, row->row, source->payload, stream->name.text))
-            check_complete(program, row->row, source);
+            check_complete(program, row->row, source, &said);
     }
 }
 
