@@ -74,9 +74,19 @@ static void check_decision_names(struct resolver *resolver, const struct decisio
     }
 }
 
+static void warn_not_executed(struct program *program, const struct statement *statement)
+{
+    struct diag *diag =
+        diag_lint(program, W6001, statement->span, "`evolve` is checked, but not executed yet");
+    diag_note(diag, "a run refuses the directory, or the group, of any other plan");
+    diag_help(diag, "until then embedded runs take another directory; on Kafka give the pipeline "
+                    "another name, and its sinks other topics and tables");
+}
+
 void resolve_evolve(struct resolver *resolver, const struct statement *statement)
 {
     struct program *program = resolver->program;
+    unsigned errors = diag_error_count(program);
     size_t digits = strspn(statement->text, "0123456789abcdef");
     if (digits != statement->text_bytes || digits < HASH_DIGITS_MIN || digits > HASH_DIGITS_MAX) {
         struct diag *diag = diag_error(program, PC6002, statement->span,
@@ -98,4 +108,6 @@ void resolve_evolve(struct resolver *resolver, const struct statement *statement
             break;
         }
     }
+    if (errors == diag_error_count(program))
+        warn_not_executed(program, statement);
 }
