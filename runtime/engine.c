@@ -218,9 +218,11 @@ bool engine_open(struct pipe_engine *engine)
     engine->store = pipe_store_open(engine->dir, false, &created, error, sizeof error);
     if (engine->store == NULL)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", error);
-    if (!check_outputs_mode(engine) || !remember_record_limit(engine) || !engine_setup(engine) ||
-        !engine_check_outputs(engine) || !engine_load_secrets(engine) ||
-        !engine_load_schema_ids(engine) || !engine_open_schemas(engine))
+    /* Whose the directory is comes first: what else does not fit follows from that. */
+    if (!engine_check_plan(engine) || !check_outputs_mode(engine) ||
+        !remember_record_limit(engine) || !engine_setup(engine) || !engine_check_outputs(engine) ||
+        !engine_load_secrets(engine) || !engine_load_schema_ids(engine) ||
+        !engine_open_schemas(engine))
         return false;
     if (engine->plan->start != NULL)
         engine->plan->start();

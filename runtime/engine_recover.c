@@ -615,7 +615,7 @@ static bool load_rejects(struct pipe_engine *engine)
 
 bool engine_recover(struct pipe_engine *engine)
 {
-    if (!engine_check_plan(engine) || (engine->log->grouped && !group_join(engine)) ||
+    if ((engine->log->grouped && !group_join(engine)) ||
         !check_store(engine) || /* what the log is is known when its topics are */
         (engine->log->grouped && !checkpoints_open(engine)))
         return false;

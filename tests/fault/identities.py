@@ -44,6 +44,9 @@ def another_plan_is_refused(lab):
     (cwd / "rows.jsonl").write_text("")
     for words in (
         ["run", "--embedded", "run", "--until-end"],
+        # Not of what follows from it: other files.
+        ["run", "--embedded", "run", "--path", "clean_lake=elsewhere.jsonl"],
+        ["run", "--embedded", "run", "--path", "clicks=none-*.avro"],
         ["inject", "--embedded", "run", "rows.jsonl"],
         ["reconcile", "run"],
     ):
