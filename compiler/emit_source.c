@@ -39,6 +39,15 @@ static const char *microseconds(struct emitter *e, const struct type *type, cons
     return type->kind == TYPE_TIMESTAMP_US ? code : arena_printf(e->arena, "PIPE_MS(%s)", code);
 }
 
+/* The statement that refuses the record, and says whether the event time was null or failed. */
+static const char *refuse_time(struct emitter *e, const char *refuse, const struct expr *expr,
+                               const char *how)
+{
+    const char *detail = arena_printf(e->arena, "%s %s", emit_span_text(e, expr->span), how);
+    return arena_printf(e->arena, "return %s(task, record, \"event_time_invalid\", %s);", refuse,
+                        c_string_z(e, detail));
+}
+
 /* Statements that refuse the record if its event time is null or failed; returns the C of the time
  * in its unit. */
 static const char *emit_event_time_value(struct emitter *e, const struct stream *stream,
@@ -46,30 +55,30 @@ static const char *emit_event_time_value(struct emitter *e, const struct stream 
 {
     const struct expr *expr = stream->source->event_time;
     struct row_view view = payload_view(e, stream);
-    const char *invalid =
-        arena_printf(e->arena, "return %s(task, record, \"event_time_invalid\", %s);", refuse,
-                     c_string_z(e, emit_span_text(e, expr->span)));
+    const char *is_null = refuse_time(e, refuse, expr, "is null");
     if (expr->kind == EXPR_PATH && expr->root == ROOT_KAFKA_TIME) {
-        emit(e, 1, "if (record->kafka_time_ms == PIPE_TIME_MIN)\n    %s", invalid);
+        emit(e, 1, "if (record->kafka_time_ms == PIPE_TIME_MIN)\n    %s", is_null);
         return "record->kafka_time_ms";
     }
     if (function == NULL) {
         struct value value = inline_value(e, view, expr);
         if (value.null != NULL)
-            emit(e, 1, "if (%s)\n    %s", value.null, invalid);
+            emit(e, 1, "if (%s)\n    %s", value.null, is_null);
         return value.code;
     }
-    const char *outs =
-        function->nullable && function->fallible ? "&event_time, &event_time_null" : "&event_time";
     if (!function->nullable && !function->fallible) {
         emit(e, 1, "int64_t event_time = %s;", clause_call(e, function, ""));
-    } else {
-        emit(e, 1, "int64_t event_time = 0;");
-        if (function->nullable && function->fallible)
-            emit(e, 1, "bool event_time_null = false;");
-        emit(e, 1, "if (!%s%s)\n    %s", clause_call(e, function, outs),
-             function->nullable && function->fallible ? " || event_time_null" : "", invalid);
+        return "event_time";
     }
+    bool both = function->nullable && function->fallible;
+    emit(e, 1, "int64_t event_time = 0;");
+    if (both)
+        emit(e, 1, "bool event_time_null = false;");
+    emit(e, 1, "if (!%s)\n    %s",
+         clause_call(e, function, both ? "&event_time, &event_time_null" : "&event_time"),
+         function->fallible ? refuse_time(e, refuse, expr, "failed") : is_null);
+    if (both)
+        emit(e, 1, "if (event_time_null)\n    %s", is_null);
     return "event_time";
 }
 

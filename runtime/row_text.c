@@ -97,8 +97,15 @@ struct type_text type_expected(const struct pipe_type *type)
         [PIPE_MAP] = NULL,
     };
     struct type_text out;
-    if (type->kind == PIPE_DECIMAL)
-        snprintf(out.text, sizeof out.text, "decimal(%u,%u)", type->precision, type->scale);
+    if (type->kind == PIPE_DECIMAL && type->scale > 0)
+        snprintf(out.text, sizeof out.text,
+                 "decimal(%u,%u) (no `+`, no exponent, at most %u digits before the point and %u "
+                 "behind it)",
+                 type->precision, type->scale, type->precision - type->scale, type->scale);
+    else if (type->kind == PIPE_DECIMAL)
+        snprintf(out.text, sizeof out.text,
+                 "decimal(%u,0) (no `+`, no exponent, at most %u digits, no point)",
+                 type->precision, type->precision);
     else if (type->kind == PIPE_ENUM)
         tell_symbols(type, &out);
     else if (type->kind == PIPE_BYTES && type->fixed_bytes > 0)

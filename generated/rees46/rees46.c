@@ -1049,7 +1049,7 @@ static bool record_events(struct pipe_task *task, struct pipe_record *record)
     int64_t event_time = 0;
     if (!events_event_time(row, &event_time))
         return refuse_events(task, record, "event_time_invalid",
-                             "parse_timestamp(event_time, '%Y-%m-%d %H:%M:%S UTC')");
+                             "parse_timestamp(event_time, '%Y-%m-%d %H:%M:%S UTC') failed");
     row->occurred_at = event_time;
     record->event_time = PIPE_MS(event_time);
     reason = pipe_judge_time(task, record, record->event_time);

@@ -6,7 +6,7 @@ from case import DataCase, undecodable
 
 MIB = 1 << 20
 CSV_HEAD = b"id,name,amount,flag,day,at\n"
-NO_TIME = ("event_time_invalid", None)
+NO_TIME = ("event_time_invalid", "at is null")
 
 
 def csv_row(number, **changes):
@@ -55,6 +55,8 @@ def csv_shape_cases():
         csv_case("good", [csv_row(n) for n in range(3)], [0, 1, 2], {}),
         csv_case("limits", [csv_row("9223372036854775807"), csv_row("-9223372036854775808"),
                             csv_row("+5")], [(1 << 63) - 1, -(1 << 63), 5], {}),
+        csv_case("decimal_plus", [good, csv_row(1, amount="+1"), csv_row(2)], [0, 2],
+                 {1: undecodable("no `+`, no exponent, at most 6 digits before the point and 2")}),
         csv_case("nulls", [csv_row(0, amount="", flag="", day="", name="")], [0], {}),
         csv_case("no_event_time", [good, csv_row(1, at=""), csv_row(2)], [0, 2], {1: NO_TIME}),
         csv_case("too_few", [good, b"1,n1\n", csv_row(2)], [0, 2], {1: undecodable()}),

@@ -394,9 +394,12 @@ static bool record_lines(struct pipe_task *task, struct pipe_record *record)
 
     int64_t event_time = 0;
     bool event_time_null = false;
-    if (!lines_event_time(row, &event_time, &event_time_null) || event_time_null)
+    if (!lines_event_time(row, &event_time, &event_time_null))
         return refuse_lines(task, record, "event_time_invalid",
-                            "parse_timestamp(regexp_extract(line, '\\[([^\\]]+)\\]', 1), '%d/%b/%Y:%H:%M:%S %z')");
+                            "parse_timestamp(regexp_extract(line, '\\[([^\\]]+)\\]', 1), '%d/%b/%Y:%H:%M:%S %z') failed");
+    if (event_time_null)
+        return refuse_lines(task, record, "event_time_invalid",
+                            "parse_timestamp(regexp_extract(line, '\\[([^\\]]+)\\]', 1), '%d/%b/%Y:%H:%M:%S %z') is null");
     row->at = event_time;
     record->event_time = PIPE_MS(event_time);
     reason = pipe_judge_time(task, record, record->event_time);
