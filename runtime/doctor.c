@@ -157,6 +157,18 @@ static void check_space(struct doctor *doctor, const char *dir)
                 "%llu MiB are free on the disk of %s", bytes >> 20, dir);
 }
 
+/* The path of the directory that `path` is in; false: there is none above. */
+static bool take_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    bool has = strcmp(path, ".") != 0 && strcmp(path, "/") != 0;
+    if (slash == NULL)
+        strcpy(path, ".");
+    else
+        slash[slash == path ? 1 : 0] = '\0';
+    return has;
+}
+
 void doctor_state(struct doctor *doctor)
 {
     char error[256] = "";
@@ -166,15 +178,18 @@ void doctor_state(struct doctor *doctor)
         return;
     }
     bool there = stat(doctor->state, &status) == 0;
-    const char *dir = there ? doctor->state : "."; /* where a run would make it */
+    char dir[4200];
+    snprintf(dir, sizeof dir, "%.4096s", doctor->state);
+    while (!there && stat(dir, &status) != 0 && take_last(dir)) {
+    } /* a run would make it in this one */
     if (there && !S_ISDIR(status.st_mode)) {
         doctor_find(doctor, DOCTOR_PROBLEM, "state", "name another with --state",
                     "%s is not a directory", doctor->state);
         return;
     }
-    if (there && !is_writable(dir, error, sizeof error))
+    if (there ? !is_writable(dir, error, sizeof error) : access(dir, W_OK | X_OK) != 0)
         doctor_find(doctor, DOCTOR_PROBLEM, "state", "give this user the right to write there",
-                    "%s cannot be written: %s", dir, error);
+                    "%s cannot be written: %s", dir, there ? error : strerror(errno));
     if (!there)
         doctor_find(doctor, DOCTOR_NOTE, "state", NULL,
                     "%s is not there yet: the first run makes it", doctor->state);

@@ -258,7 +258,7 @@ void doctor_clickhouse(struct doctor *doctor)
     const char *near = NULL;
     char error[512];
     if (tables_count(plan) == 0) {
-        doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "no sink of the pipeline is there");
+        doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "no sink of the pipeline is a table there");
         return;
     }
     struct pipe_clickhouse *client = pipe_clickhouse_open(error, sizeof error);

@@ -203,12 +203,27 @@ static void tell_of_rights(struct doctor *doctor, const struct kafka_admin *admi
                 rd_kafka_version_str());
 }
 
+static bool has_topic(const struct pipe_plan *plan)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < plan->source_count; i++)
+        has = has || plan->sources[i].is_kafka;
+    for (uint32_t i = 0; i < plan->sink_count; i++)
+        has = has || plan->sinks[i].kind == PIPE_SINK_KAFKA;
+    return has;
+}
+
 void doctor_kafka(struct doctor *doctor)
 {
     struct pipe_kafka_config config = {0};
     struct kafka_admin admin;
     char error[512] = "";
     uint32_t brokers = 0;
+    if (!has_topic(doctor->plan)) {
+        doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL,
+                    "no source or sink of the pipeline is a topic");
+        return;
+    }
     if (pipe_kafka_value(&doctor->kafka, "bootstrap.servers") == NULL) {
         doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "PIPE_KAFKA_BOOTSTRAP is not set");
         return;

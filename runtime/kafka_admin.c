@@ -79,7 +79,7 @@ static bool unreachable(struct kafka_admin *admin, rd_kafka_resp_err_t code)
 bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *partitions,
                        uint32_t *replicas)
 {
-    int64_t until = engine_monotonic_us() + KAFKA_ADMIN_WAIT_MS * 1000LL;
+    int64_t began = engine_monotonic_us(), until = began + KAFKA_ADMIN_WAIT_MS * 1000LL;
     rd_kafka_topic_t *topic = rd_kafka_topic_new(admin->client, name, NULL);
     rd_kafka_resp_err_t code;
     if (topic == NULL)
@@ -90,6 +90,7 @@ bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *pa
             code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
             atomic_load(&admin->common->refused) || engine_monotonic_us() > until)
             break;
+        kafka_tell_wait(admin->common, began);
         engine_sleep_us(NAP_US);
     }
     rd_kafka_topic_destroy(topic);
@@ -101,13 +102,14 @@ bool kafka_admin_topic(struct kafka_admin *admin, const char *name, uint32_t *pa
 
 bool kafka_admin_brokers(struct kafka_admin *admin, int32_t *ids, uint32_t most, uint32_t *count)
 {
-    int64_t until = engine_monotonic_us() + KAFKA_ADMIN_WAIT_MS * 1000LL;
+    int64_t began = engine_monotonic_us(), until = began + KAFKA_ADMIN_WAIT_MS * 1000LL;
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_resp_err_t code;
     while ((code = rd_kafka_metadata(admin->client, 0, NULL, &metadata, CALL_MS)) !=
                RD_KAFKA_RESP_ERR_NO_ERROR &&
            !atomic_load(&admin->common->refused) && engine_monotonic_us() <= until) {
         rd_kafka_poll(admin->client, 0); /* for what it says of errors */
+        kafka_tell_wait(admin->common, began);
         engine_sleep_us(NAP_US);
     }
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)

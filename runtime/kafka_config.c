@@ -155,6 +155,17 @@ static void on_error(rd_kafka_t *client, int code, const char *text, void *opaqu
         kafka_warn(common, rd_kafka_err2name(code), "kafka: %s: %s", rd_kafka_name(client), text);
 }
 
+#define QUIET_US 3000000 /* a broker that is there has answered by then */
+
+void kafka_tell_wait(struct kafka_common *common, int64_t began_us)
+{
+    const char *brokers = kafka_setting_of(common, "bootstrap.servers");
+    if (engine_monotonic_us() - began_us > QUIET_US)
+        kafka_warn(common, "wait",
+                   "kafka: no broker at %.200s has answered yet; waiting for up to %d s",
+                   brokers != NULL ? brokers : "metadata.broker.list", (int)(KAFKA_WAIT_MS / 1000));
+}
+
 void kafka_wake(struct kafka_common *common)
 {
     pthread_mutex_lock(&common->lock);

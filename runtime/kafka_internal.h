@@ -79,6 +79,8 @@ void kafka_redact(const struct kafka_common *common, const char *text, char *to,
 /* A warning, at most one a minute for each `kind`. Any thread. */
 void kafka_warn(struct kafka_common *common, const char *kind, const char *format, ...)
     PIPE_PRINTF(3, 4);
+/* Says, once it takes seconds, that an answer of the brokers is waited for since `began_us`. */
+void kafka_tell_wait(struct kafka_common *common, int64_t began_us);
 void kafka_wake(struct kafka_common *common);                  /* any thread */
 void kafka_wait(struct kafka_common *common, int64_t wait_ms); /* until woken */
 

@@ -178,6 +178,8 @@ static bool find_partitions(struct kafka_log *log, const char *name, rd_kafka_to
             (waited_ms > KAFKA_WAIT_MS || atomic_load(&log->common->refused) ||
              engine_stop_requested))
             return no_broker(log, code);
+        if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+            kafka_tell_wait(log->common, began);
         engine_sleep_us(50000);
     }
 }

@@ -104,6 +104,23 @@ static int choose_transport(const struct pipe_plan *plan, struct pipe_run_option
 
 /* ---- What is promised ---- */
 
+/* Whether Kafka could take the place of a directory: files have none in its commits. */
+static const char *other_way(const struct pipe_plan *plan, const struct pipe_run_options *options)
+{
+    bool files = false, named = false;
+    for (uint32_t i = 0; i < plan->source_count; i++) {
+        files = files || !plan->sources[i].is_kafka;
+        named = named || !is_read_from_topic(options, &plan->sources[i]);
+    }
+    for (uint32_t i = 0; i < plan->sink_count; i++)
+        files = files || plan->sinks[i].kind == PIPE_SINK_FILE ||
+                plan->sinks[i].kind == PIPE_SINK_STDOUT;
+    return files   ? " (a pipeline with files as sources or sinks does not run on Kafka)"
+           : named ? "; or leave out --path, and run it on Kafka, with "
+                     "PIPE_KAFKA_BOOTSTRAP=host:port"
+                   : "; or run it on Kafka, with PIPE_KAFKA_BOOTSTRAP=host:port";
+}
+
 /* Whether a run without a directory can keep its promise: files in, at least once out. */
 static int check_directory(const struct pipe_plan *plan, const struct pipe_run_options *options)
 {
@@ -125,8 +142,8 @@ static int check_directory(const struct pipe_plan *plan, const struct pipe_run_o
         return 0;
     fprintf(stderr,
             "%s run: %s %s needs a directory: give --embedded DIR, where every topic and table "
-            "lives then; or run it on Kafka, with PIPE_KAFKA_BOOTSTRAP=host:port\n",
-            plan->name, why, name);
+            "lives then%s\n",
+            plan->name, why, name, other_way(plan, options));
     return PIPE_EXIT_USAGE;
 }
 

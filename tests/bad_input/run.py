@@ -17,9 +17,11 @@ import os
 import random
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.dont_write_bytecode = True
 
@@ -231,6 +233,49 @@ def check_program_usage(tally, pipec, build, top):
     names = (name_of_pipeline("csv"), name_of_pipeline("kafka"))
     tally.add("usage_other_pipeline",
               result.problems((3,), tuple(f"of pipeline {name}" for name in names)))
+
+
+def output_problems(result, status, *lines):
+    """Problems of what a command says on standard output."""
+    problems = result.problems((status,), (), True)
+    return problems + [f"does not say {line!r}: {result.out}" for line in lines
+                       if line not in result.out]
+
+
+def check_doctor(tally, pipec, build, top):
+    """What a pipeline of files has no use for is no problem, nor a directory to be made."""
+    program = program_of(tally, "csv", pipec, build) if tally.wants("doctor_") else None
+    if program is None:
+        return
+    missing = os.path.join(top, "none", "state")
+    said = Result([program, "doctor", "--kafka", "bootstrap.servers=127.0.0.1:1", "--state",
+                   missing], top, PROGRAM_LIMIT_BYTES)
+    tally.add("doctor_files", output_problems(
+        said, 0, "kafka       skipped  no source or sink of the pipeline is a topic",
+        "clickhouse  skipped  no sink of the pipeline is a table there",
+        f"are free on the disk of {top}\n", "no problems\n"))
+
+
+def check_waiting(tally, pipec, build, top):
+    """A broker that takes connections and says nothing: who waits is told what for."""
+    program = program_of(tally, "kafka", pipec, build) if tally.wants("waiting_") else None
+    if program is None:
+        return
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        broker = f"127.0.0.1:{silent.getsockname()[1]}"
+        for words in (["doctor"], ["topics", "plan"], ["inspect", "offsets"]):
+            process = subprocess.Popen(
+                [program, *words, "--kafka", "bootstrap.servers=" + broker], cwd=top,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            timer = threading.Timer(TIME_LIMIT_S, process.kill)
+            timer.start()
+            says = f"no broker at {broker} has answered yet; waiting for up to 30 s".encode()
+            told = any(says in line for line in process.stderr)
+            timer.cancel()
+            process.kill()
+            process.wait()
+            process.stderr.close()
+            tally.add("waiting_" + words[0], [] if told else ["it does not say what it waits for"])
 
 
 def name_of_pipeline(group):
@@ -521,6 +566,8 @@ def main():
             check_data(tally, pipec, build, top)
             check_places(tally, pipec, build, top)
             check_program_usage(tally, pipec, build, top)
+            check_doctor(tally, pipec, build, top)
+            check_waiting(tally, pipec, build, top)
             check_rees46(tally, build, top)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0

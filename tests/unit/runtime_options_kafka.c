@@ -125,11 +125,25 @@ static void test_run(void **state)
     unsetenv("PIPE_KAFKA_BOOTSTRAP");
     expect(PIPE_EXIT_USAGE, "but where is it?",
            (char *[]){"--kafka", "sasl.password=s3cret", NULL});
-    expect(PIPE_EXIT_USAGE, "needs a directory", (char *[]){NULL});
+    expect(PIPE_EXIT_USAGE, "; or run it on Kafka, with PIPE_KAFKA_BOOTSTRAP=", (char *[]){NULL});
     expect(PIPE_EXIT_USAGE, "--kafka : expected KEY=VALUE", (char *[]){"--kafka", "=s3cret", NULL});
     snprintf(file, sizeof file, "sasl.password=@%s/s3cret", dir);
     expect(PIPE_EXIT_USAGE, "--kafka sasl.password: the file can't be read",
            (char *[]){"--kafka", file, NULL});
+}
+
+/* What is advised can be done: with the address given, and where Kafka is no way out. */
+static void test_directory_advice(void **state)
+{
+    char *paths[] = {"--path", "lines=x", NULL};
+    (void)state;
+    setenv("PIPE_KAFKA_BOOTSTRAP", "localhost:1", 1);
+    expect(PIPE_EXIT_USAGE, "; or leave out --path, and run it on Kafka", paths);
+    sinks[0].kind = PIPE_SINK_FILE;
+    expect(PIPE_EXIT_USAGE, "lives then (a pipeline with files as sources or sinks does not",
+           paths);
+    sinks[0].kind = PIPE_SINK_KAFKA;
+    unsetenv("PIPE_KAFKA_BOOTSTRAP");
 }
 
 /* The name of an instance is made once, and must be one. */
@@ -164,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_properties, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_run, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_directory_advice, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_instance, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
