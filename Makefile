@@ -20,7 +20,7 @@ PROGRAM_CFLAGS :=
 endif
 
 # clang has no -Wformat-truncation, and takes an unknown warning for an error.
-IS_CLANG := $(findstring clang,$(shell $(CC) --version))
+IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 WARN := -Wall -Wextra -Werror $(if $(IS_CLANG),,-Wno-format-truncation) -Wshadow -Wvla -Wmissing-prototypes -Werror=switch
 HARDEN := -fstack-protector-strong -fPIE
 CFLAGS := -std=gnu11 $(MODE) $(WARN) $(HARDEN) -D_GNU_SOURCE=

@@ -66,7 +66,8 @@ tell_recovery() {
         echo "     inside a commit: $cut bytes of files were not committed, and are cut off"
     fi
     state=$(sed -nE 's/.* resumed .*state_entries=([0-9]+).*/\1/p' "$run.log")
-    echo "     started again: ${state:-0} entries of state loaded, ${replayed:-0} records replayed"
+    echo "     started again: ${state:-0} ids, windows and sessions loaded," \
+        "${replayed:-0} records replayed"
 }
 
 # Waits until the watched file is $1 bytes long, then until the next commit begins ($2: in), or some
@@ -108,7 +109,8 @@ run_killed() {
         kill -9 "$pid"
         wait "$pid" 2>/dev/null || true
         killed=$((killed + 1))
-        echo "  $killed  kill -9 $pid, with $(($(size_of "$watched") / 1000)) kB in clean_lake"
+        echo "  $killed  kill -9 $pid, when the file of the sink clean_lake had" \
+            "$(($(size_of "$watched") / 1000)) kB"
         start
         tell_recovery
     done

@@ -105,8 +105,9 @@ static void print_layers(const struct reconcile *r, FILE *to)
             fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
                     pipe_u64_grouped(text, layer->injected));
         if (layer->kind == RECONCILE_EXCHANGE)
-            fprintf(to, "%*s besides %s markers: its topic has them as records too\n", width + 12,
-                    "", pipe_u64_grouped(text, reconcile_marker_records(r, layer->index)));
+            fprintf(to, "%*s and %s markers, by which the next stage knows the time: records too\n",
+                    width + 12, "",
+                    pipe_u64_grouped(text, reconcile_marker_records(r, layer->index)));
         if (layer->merges)
             fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
         if (!has_ledger(r, layer))
