@@ -315,6 +315,8 @@ struct engine_sink {
     char *path;                 /* of the output; NULL: standard output */
     bool known;                 /* the log has a length of it: */
     int64_t committed_bytes;
+    struct pipe_file_mark mark;    /* with it, */
+    bool marked;                   /* unless a program put it that knew none */
     struct pipe_buf frame;         /* scratch: Avro single-object frame */
     uint64_t rows, committed_rows; /* by this process */
     uint64_t bytes;                /* of their keys and values */
@@ -400,7 +402,7 @@ struct pipe_engine {
     uint64_t records_at_report;
     bool failed;
     int exit_code;
-    char error[768];
+    char error[1024];
 };
 
 static inline struct engine_task *engine_task_of(struct pipe_task *task)
@@ -454,6 +456,9 @@ bool engine_setup(struct pipe_engine *engine);
  * byte. */
 bool engine_check_outputs(struct pipe_engine *engine);
 bool engine_open_outputs(struct pipe_engine *engine);
+/* Into engine->scratch: what the log keeps of a file at a length. */
+void engine_encode_output(struct pipe_engine *engine, const struct engine_sink *sink,
+                          int64_t length_bytes);
 /* Where a sink that is no topic writes; free. */
 char *engine_output_path(const struct pipe_engine *engine, const struct pipe_sink_def *sink);
 bool engine_find_inputs(struct pipe_engine *engine);

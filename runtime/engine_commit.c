@@ -143,10 +143,7 @@ static bool flush_outputs(struct pipe_engine *engine)
                                sink->output->error);
         if (sink->output->length_bytes == sink->output->committed_bytes && engine->commits > 0)
             continue;
-        engine->scratch.size = 0;
-        pipe_avro_put_long(&engine->scratch, sink->output->length_bytes);
-        if (sink->path != NULL) /* for reconcile, which is not told of --path */
-            pipe_avro_put_bytes(&engine->scratch, pipe_str_of(sink->path, strlen(sink->path)));
+        engine_encode_output(engine, sink, sink->output->length_bytes);
         if (!put(engine, "output", sink->def->name, &engine->scratch))
             return false;
     }

@@ -119,10 +119,14 @@ static bool is_own(const struct pipe_engine *engine, const struct place *place)
     return own;
 }
 
+static bool has_output(const struct pipe_engine *engine, const struct engine_sink *sink)
+{
+    return !sink->is_topic && !sink->followed && !engine->options->no_output;
+}
+
 static bool is_file_sink(const struct pipe_engine *engine, const struct engine_sink *sink)
 {
-    return !sink->is_topic && !sink->followed && !engine->options->no_output &&
-           sink->def->kind != PIPE_SINK_STDOUT;
+    return has_output(engine, sink) && sink->def->kind != PIPE_SINK_STDOUT;
 }
 
 static bool check_place(struct pipe_engine *engine, const struct engine_sink *sink,
@@ -151,7 +155,7 @@ static bool check_place(struct pipe_engine *engine, const struct engine_sink *si
 
 /* ---- Against what is in the file ---- */
 
-/* Length and path as of the last commit. `path` is filled unless there was none. */
+/* Length, path and mark as of the last commit. `path` is filled unless there was none. */
 static bool read_committed(struct pipe_engine *engine, struct engine_sink *sink, char **path)
 {
     struct pipe_buf value = {0};
@@ -171,6 +175,7 @@ static bool read_committed(struct pipe_engine *engine, struct engine_sink *sink,
         *path = pipe_malloc(text.size + 1);
         memcpy(*path, text.data, text.size);
         (*path)[text.size] = '\0';
+        sink->marked = pipe_file_get_mark(&reader, &sink->mark);
     }
     pipe_buf_free(&value);
     return ok;
@@ -236,12 +241,51 @@ static bool check_moved(struct pipe_engine *engine, const struct engine_sink *si
                        (long long)sink->committed_bytes, before, engine->dir);
 }
 
+static struct pipe_output_config config_of(const struct pipe_engine *engine,
+                                           const struct engine_sink *sink)
+{
+    struct pipe_output_config config = {.sink = sink->def, .format = PIPE_FORMAT_JSONL};
+    if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
+        config.format = sink->def->format;
+    if (sink->path == NULL)
+        return config;
+    char *run = pipe_run_directory_of(sink->path);
+    config.own = run != NULL && same_path(run, engine->dir); /* it may be copied as a whole */
+    free(run);
+    config.path = sink->path;
+    config.keep = !engine->options->replace;
+    config.follow = sink->known;
+    config.committed_bytes = sink->known ? sink->committed_bytes : 0;
+    config.mark = sink->known && sink->marked ? &sink->mark : NULL;
+    return config;
+}
+
+/* No row was committed to it, and none is in it: it is as good as new. If it is another file, so
+ * that another run may know that one, it gets a new one. */
+static bool is_unwritten(const struct engine_sink *sink, const struct place *place)
+{
+    struct pipe_file_mark now;
+    if (sink->committed_bytes != 0)
+        return false;
+    return !place->there ||
+           (S_ISREG(place->about.st_mode) && place->about.st_size == 0 && sink->marked &&
+            pipe_file_identify(sink->path, &now) && !pipe_file_is_same(&now, &sink->mark));
+}
+
+static bool check_mark(struct pipe_engine *engine, const struct engine_sink *sink)
+{
+    char error[1024];
+    struct pipe_output_config config = config_of(engine, sink);
+    return pipe_output_is_known(&config, error, sizeof error) ||
+           engine_fail(engine, PIPE_EXIT_STATE, "sink %s: %s", sink->def->name, error);
+}
+
 static bool check_known(struct pipe_engine *engine, struct engine_sink *sink,
                         const struct place *place, const char *before)
 {
-    if (!place->there && sink->committed_bytes == 0) { /* nothing is missing from it */
+    if (is_unwritten(sink, place)) {
         sink->known = false;
-        return true;
+        return check_new(engine, sink, place);
     }
     if (before != NULL && !check_moved(engine, sink, place, before))
         return false;
@@ -251,8 +295,11 @@ static bool check_known(struct pipe_engine *engine, struct engine_sink *sink,
                            "or begin again in another directory than %s",
                            sink->def->name, sink->path, (long long)sink->committed_bytes,
                            engine->dir);
-    return !S_ISREG(place->about.st_mode) || place->about.st_size >= sink->committed_bytes ||
-           engine_fail(engine, PIPE_EXIT_STATE,
+    if (!S_ISREG(place->about.st_mode)) /* refused when it is opened */
+        return true;
+    if (place->about.st_size >= sink->committed_bytes)
+        return check_mark(engine, sink);
+    return engine_fail(engine, PIPE_EXIT_STATE,
                        "sink %s: %s is %lld bytes long, but %lld bytes were committed: somebody "
                        "cut it; put it back, or begin again in another directory than %s",
                        sink->def->name, sink->path, (long long)place->about.st_size,
@@ -289,45 +336,63 @@ static void tell_uncommitted(const struct engine_sink *sink)
                      sink->def->name, (long long)about.st_size - sink->committed_bytes);
 }
 
+void engine_encode_output(struct pipe_engine *engine, const struct engine_sink *sink,
+                          int64_t length_bytes)
+{
+    engine->scratch.size = 0;
+    pipe_avro_put_long(&engine->scratch, length_bytes);
+    if (sink->path == NULL)
+        return;
+    /* For reconcile, which is not told of --path. */
+    pipe_avro_put_bytes(&engine->scratch, pipe_str_of(sink->path, strlen(sink->path)));
+    pipe_file_put_mark(&engine->scratch, &sink->output->mark);
+}
+
 /* A new file is in the log, with no byte, before it has one: so that a run killed in its first
- * commit knows its own file. */
+ * commit knows its own file. So is a copy that has taken the file's place. */
 static bool claim_output(struct pipe_engine *engine, const struct engine_sink *sink, bool *claimed)
 {
     char name[256];
+    if (sink->path == NULL ||
+        (sink->known && (!sink->marked || pipe_file_is_same(&sink->mark, &sink->output->mark))))
+        return true;
     snprintf(name, sizeof name, "output/%s", sink->def->name);
-    engine->scratch.size = 0;
-    pipe_avro_put_long(&engine->scratch, 0);
-    pipe_avro_put_bytes(&engine->scratch, pipe_str_of(sink->path, strlen(sink->path)));
+    engine_encode_output(engine, sink, sink->output->committed_bytes);
     *claimed = true;
     return engine->log->ops->put(engine->log, name, engine->scratch.data, engine->scratch.size) ||
            engine_log_failed(engine);
 }
 
-static bool open_output(struct pipe_engine *engine, struct engine_sink *sink, bool *claimed)
+static bool open_output(struct pipe_engine *engine, struct engine_sink *sink)
 {
-    struct pipe_output_config config = {.sink = sink->def, .format = PIPE_FORMAT_JSONL};
-    char error[512];
-    if (sink->def->format == PIPE_FORMAT_CSV || sink->def->format == PIPE_FORMAT_AVRO)
-        config.format = sink->def->format;
-    if (sink->path != NULL) {
-        config.path = sink->path;
-        config.follow = sink->known;
-        config.committed_bytes = sink->known ? sink->committed_bytes : 0;
-        tell_uncommitted(sink);
-    }
+    struct pipe_output_config config = config_of(engine, sink);
+    char error[1024];
     sink->output = pipe_output_open(&config, error, sizeof error);
-    if (sink->output == NULL)
-        return engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name, error);
-    return sink->path == NULL || sink->known || claim_output(engine, sink, claimed);
+    return sink->output != NULL ||
+           engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name, error);
 }
 
+static bool begin_output(struct pipe_engine *engine, struct engine_sink *sink, bool *claimed)
+{
+    tell_uncommitted(sink);
+    if (!pipe_output_begin(sink->output))
+        return engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name,
+                           sink->output->error);
+    return claim_output(engine, sink, claimed);
+}
+
+/* All are held before one is cut or replaced: a run that is refused has changed none. */
 bool engine_open_outputs(struct pipe_engine *engine)
 {
     bool claimed = false;
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         struct engine_sink *sink = &engine->sinks[i];
-        if (!sink->is_topic && !sink->followed && !engine->options->no_output &&
-            !open_output(engine, sink, &claimed))
+        if (has_output(engine, sink) && !open_output(engine, sink))
+            return false;
+    }
+    for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
+        struct engine_sink *sink = &engine->sinks[i];
+        if (has_output(engine, sink) && !begin_output(engine, sink, &claimed))
             return false;
     }
     return !claimed || engine->log->ops->commit(engine->log) == PIPE_LOG_COMMITTED ||

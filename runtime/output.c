@@ -29,12 +29,16 @@ struct file_output {
     int direct_fd; /* the same file, for whole pages past the page cache; -1: not possible */
     bool is_stdout;
     bool strange;            /* its length is not this output's doing: it is left as it is */
+    bool made;               /* it was not there before */
+    bool begun;              /* until then it is as it was found */
     bool headed, has_header; /* the format has a header; it is in the file */
     struct pipe_buf ready; /* appended, not flushed; of Avro whole blocks; behind a gap, so that */
     size_t gap;            /* pages of the file are pages of memory */
     struct pipe_buf block; /* of Avro: rows of the block that is being filled, */
     int64_t block_rows;    /* and how many */
     uint8_t sync[PIPE_SYNC_BYTES];
+    uint8_t tail[PIPE_TAIL_BYTES]; /* the last bytes of the file, for its mark, */
+    size_t tail_bytes;             /* and how many */
 };
 
 static const char *path_of(const struct file_output *file)
@@ -189,6 +193,28 @@ static void wait_for_room(int fd)
     poll(&wanted, 1, -1);
 }
 
+/* Of what was written. */
+static void note_tail(struct file_output *file, const uint8_t *bytes, size_t size)
+{
+    size_t kept = PIPE_TAIL_BYTES - (size < PIPE_TAIL_BYTES ? size : PIPE_TAIL_BYTES);
+    if (kept > file->tail_bytes)
+        kept = file->tail_bytes;
+    if (size > PIPE_TAIL_BYTES) {
+        bytes += size - PIPE_TAIL_BYTES;
+        size = PIPE_TAIL_BYTES;
+    }
+    memmove(file->tail, file->tail + file->tail_bytes - kept, kept);
+    if (size > 0)
+        memcpy(file->tail + kept, bytes, size);
+    file->tail_bytes = kept + size;
+}
+
+static void mark_tail(struct file_output *file)
+{
+    file->output.mark.tail_bytes = (uint32_t)file->tail_bytes;
+    file->output.mark.tail_hash = pipe_hash64(file->tail, file->tail_bytes, 0);
+}
+
 static bool write_all(struct file_output *file, const void *bytes, size_t size)
 {
     const char *at = bytes;
@@ -243,6 +269,7 @@ static bool write_header(struct file_output *file)
     if (file->output.config.format == PIPE_FORMAT_AVRO)
         pipe_container_write_header(&header, sink->avro_schema, file->sync);
     bool ok = write_all(file, header.data, header.size);
+    note_tail(file, header.data, header.size);
     pipe_buf_free(&header);
     file->has_header = ok;
     return ok;
@@ -262,7 +289,30 @@ static bool file_flush(struct pipe_output *output)
         return false;
     if (!file->is_stdout && !output->config.unsynced && pipe_fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
+    note_tail(file, file->ready.data + file->gap, file->ready.size - file->gap);
+    mark_tail(file);
     forget_rows(file);
+    return true;
+}
+
+/* The end of the file as it is at a length, from the file; one that may not be read has none. */
+static bool read_tail(struct file_output *file, int64_t length)
+{
+    file->tail_bytes = 0;
+    mark_tail(file);
+    if (length > 0) {
+        int fd = open(file->output.config.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            return errno == EACCES;
+        ssize_t got = pipe_file_read_tail(fd, length, file->tail);
+        int cause = errno;
+        close(fd);
+        errno = cause;
+        if (got < 0)
+            return false;
+        file->tail_bytes = (size_t)got;
+    }
+    mark_tail(file);
     return true;
 }
 
@@ -271,6 +321,8 @@ static void file_rollback(struct pipe_output *output)
     struct file_output *file = (struct file_output *)output;
     struct stat ours;
     forget_rows(file);
+    if (!file->begun)
+        return;
     /* One that was cut shorter must not be made longer: zeros would stand for its rows. */
     if (file->is_stdout || file->strange || fstat(file->fd, &ours) != 0 ||
         ours.st_size < output->committed_bytes)
@@ -279,6 +331,7 @@ static void file_rollback(struct pipe_output *output)
         return;
     output->length_bytes = output->committed_bytes;
     file->has_header = !file->headed || output->committed_bytes > 0;
+    (void)read_tail(file, output->committed_bytes); /* without one a mark tells less */
 }
 
 static void file_close(struct pipe_output *output)
@@ -334,36 +387,143 @@ static bool make_parents(const char *path)
     return ok;
 }
 
-/* Opens the file and cuts it back to what was committed. */
+/* ---- Known again ---- */
+
+static bool is_not(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
+static bool is_not(char *error, size_t error_bytes, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error, error_bytes, format, args);
+    va_end(args);
+    return false;
+}
+
+/* The file's end up to the committed length against the mark's. */
+static bool has_tail(int fd, const struct pipe_output_config *config, char *error,
+                     size_t error_bytes)
+{
+    uint8_t tail[PIPE_TAIL_BYTES];
+    uint32_t wanted = config->mark->tail_bytes;
+    ssize_t got = pipe_file_read_tail(fd, config->committed_bytes, tail);
+    if (got < 0)
+        return is_not(error, error_bytes, "%.300s: cannot be read: %s", config->path,
+                      strerror(errno));
+    return (wanted <= (size_t)got &&
+            pipe_hash64(tail + (size_t)got - wanted, wanted, 0) == config->mark->tail_hash) ||
+           is_not(error, error_bytes,
+                  "%.300s: the bytes before byte %" PRId64 " are not those that were committed: "
+                  "somebody wrote over it, or put another file in its place; put the one of this "
+                  "run back, or begin again in another directory",
+                  config->path, config->committed_bytes);
+}
+
+bool pipe_output_is_known(const struct pipe_output_config *config, char *error, size_t error_bytes)
+{
+    struct pipe_file_mark now;
+    struct stat about;
+    if (config->mark == NULL)
+        return true;
+    if (!pipe_file_identify(config->path, &now) || stat(config->path, &about) != 0)
+        return is_not(error, error_bytes, "%.300s: cannot be examined: %s", config->path,
+                      strerror(errno));
+    if (config->mark->tail_bytes > 0) {
+        int fd = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0 && errno != EACCES) /* one that may only be written is known by the rest */
+            return is_not(error, error_bytes, "%.300s: cannot be read: %s", config->path,
+                          strerror(errno));
+        bool ok = fd < 0 || has_tail(fd, config, error, error_bytes);
+        if (fd >= 0)
+            close(fd);
+        if (!ok)
+            return false;
+    }
+    return about.st_size <= config->committed_bytes || config->own ||
+           pipe_file_is_same(&now, config->mark) ||
+           is_not(error, error_bytes,
+                  "%.300s: is %" PRId64 " bytes long and not the file that %" PRId64
+                  " bytes were committed to: the rest may be rows of another run; put the file of "
+                  "this run back, or begin again in another directory; if this is a copy of it, "
+                  "cut that first: truncate -s %" PRId64 " %.300s",
+                  config->path, (int64_t)about.st_size, config->committed_bytes,
+                  config->committed_bytes, config->path);
+}
+
+/* ---- Opening ---- */
+
+static bool hold_file(struct file_output *file)
+{
+    const struct pipe_output_config *config = &file->output.config;
+    file->fd = pipe_file_hold(config->path, !config->follow, &file->made);
+    if (file->fd >= 0)
+        return true;
+    if (errno == EWOULDBLOCK)
+        return refuse(file, "another process is writing it; stop that first, or wait for its end, "
+                            "or name another file");
+    return failed(file, config->follow ? "opened, though rows were committed to it (put it back, "
+                                         "or begin again in another directory)"
+                                       : "opened");
+}
+
 static bool open_file(struct file_output *file)
 {
     const struct pipe_output_config *config = &file->output.config;
     struct stat status;
     if (!config->follow && !make_parents(config->path))
         return failed(file, "created, nor can its directory");
-    /* Not blocking: a named pipe without a reader would hang here instead of being refused. At its
-     * end: behind what somebody has cut off, zeros would stand where rows were. */
-    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_APPEND;
-    file->fd = open(config->path, flags | (config->follow ? 0 : O_CREAT), 0666);
-    if (file->fd < 0)
-        return failed(file, config->follow
-                                ? "opened, though rows were committed to it (put it back, "
-                                  "or begin again in another directory)"
-                                : "opened");
+    if (!hold_file(file))
+        return false;
     if (fstat(file->fd, &status) != 0)
         return failed(file, "examined");
     if (!S_ISREG(status.st_mode))
         return refuse(file, "is not a regular file; a file sink must be able to cut it back");
-    if (config->follow && status.st_size < config->committed_bytes)
+    if (!config->follow)
+        return status.st_size == 0 || !config->keep ||
+               refuse(file,
+                      "is there already, with %" PRId64 " bytes that are not of this run; remove "
+                      "it, name another, or overwrite it with --replace",
+                      (int64_t)status.st_size);
+    if (status.st_size < config->committed_bytes)
         return refuse(file,
                       "is %" PRId64 " bytes long, but %" PRId64
                       " bytes were committed: somebody cut it; put it back, or begin in another "
                       "directory",
                       (int64_t)status.st_size, config->committed_bytes);
+    return pipe_output_is_known(config, file->output.error, sizeof file->output.error);
+}
+
+/* The old file stays held until the new one is: nobody comes in between. */
+static bool renew_file(struct file_output *file)
+{
+    int old = file->fd;
+    char *directory = pipe_file_renew(file->output.config.path);
+    if (directory == NULL)
+        return true;
+    bool ok = hold_file(file) &&
+              (sync_directory_of(directory) || failed(file, "written to disk with its directory"));
+    close(old);
+    free(directory);
+    return ok;
+}
+
+bool pipe_output_begin(struct pipe_output *output)
+{
+    struct file_output *file = (struct file_output *)output;
+    const struct pipe_output_config *config = &output->config;
+    if (file->is_stdout)
+        return true;
+    if (!config->follow && !file->made && !renew_file(file))
+        return false;
+    file->begun = true;
     if (pipe_ftruncate(file->fd, config->committed_bytes) != 0)
         return failed(file, "cut back to what was committed");
     if (!config->unsynced) /* -1 where the file system has no direct I/O (tmpfs) */
-        file->direct_fd = open(config->path, flags | O_DIRECT);
+        file->direct_fd =
+            open(config->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_APPEND | O_DIRECT);
+    if (!pipe_file_identify(config->path, &output->mark))
+        return failed(file, "examined");
+    if (!read_tail(file, config->committed_bytes))
+        return failed(file, "read");
     return sync_directory_of(config->path) || failed(file, "written to disk with its directory");
 }
 

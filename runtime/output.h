@@ -9,7 +9,12 @@
  * commit.
  *
  * Somebody may remove, replace or cut a file while it is written. Rows then go to its end, wherever
- * that is now, and the length tells: the commit that comes next does not happen.
+ * that is now, and the length tells: the commit that comes next does not happen. Another process of
+ * pipec does not: the file is held (output_file.h) from open to close.
+ *
+ * Between two runs the mark, which is committed with the length, tells whether it is still the same
+ * file, and ends as it did. An output that begins puts a new file in the place of the one there:
+ * so a run that knew that one does not cut this one back.
  *
  * An Avro file gets blocks of about 64 KiB, and one ends with every flush. Of standard output
  * nothing can be taken back.
@@ -17,6 +22,7 @@
 #ifndef PIPE_OUTPUT_H
 #define PIPE_OUTPUT_H
 
+#include "output_file.h"
 #include "pipe.h"
 
 struct pipe_output_config {
@@ -26,7 +32,10 @@ struct pipe_output_config {
                                 sink->format's: see pipe.h */
     int64_t committed_bytes; /* cut back to this; 0: begin, replacing what is there */
     bool follow;   /* true: a commit gave committed_bytes; a shorter or missing file is an error */
+    bool keep;     /* of one that begins: a file with bytes in it is an error */
     bool unsynced; /* flush only writes; the caller syncs the file at its end */
+    const struct pipe_file_mark *mark; /* of the commit; NULL: it had none. Read by open only */
+    bool own; /* nobody else has a place there: another file than the mark's is a copy */
 };
 
 struct pipe_output;
@@ -53,14 +62,22 @@ struct pipe_output_ops {
 struct pipe_output {
     const struct pipe_output_ops *ops;
     struct pipe_output_config config;
-    int64_t length_bytes;    /* after the last flush; of standard output the bytes written */
-    int64_t committed_bytes; /* set by the engine after each commit to length_bytes */
-    uint64_t pending_bytes;  /* appended, not flushed */
-    char error[768]; /* when a call gave false: path, cause (also of a full disk), what to do */
+    int64_t length_bytes;       /* after the last flush; of standard output the bytes written */
+    int64_t committed_bytes;    /* set by the engine after each commit to length_bytes */
+    struct pipe_file_mark mark; /* as of length_bytes; of files, from begin on */
+    uint64_t pending_bytes;     /* appended, not flushed */
+    char error[1024]; /* when a call gave false: path, cause (also of a full disk), what to do */
 };
 
-/* Opens by config: cuts back, checks. Parent directories are made. NULL: error has the line. */
+/* Opens by config, holds and checks the file; a new one is made, with its directories, else nothing
+ * is changed. NULL: error has the line. */
 struct pipe_output *pipe_output_open(const struct pipe_output_config *config, char *error,
                                      size_t error_bytes);
+/* Cuts back to what was committed, or begins with an empty file; before the first append. False:
+ * output->error. */
+bool pipe_output_begin(struct pipe_output *output);
+/* Whether the file can be the one that config's length and mark were committed of; open asks it
+ * too. False: error says what is wrong with it, beginning with its path. */
+bool pipe_output_is_known(const struct pipe_output_config *config, char *error, size_t error_bytes);
 
 #endif

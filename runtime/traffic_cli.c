@@ -267,6 +267,8 @@ static bool open_writer(struct traffic_writer *writer)
         file->output = pipe_output_open(&config, error, sizeof error);
         if (file->output == NULL)
             return fail(writer, "%s", error);
+        if (!pipe_output_begin(file->output))
+            return fail(writer, "%s", file->output->error);
     }
     writer->feeder =
         pipe_feeder_open(writer->plan, (uint32_t)(writer->def - writer->plan->traffics),

@@ -23,9 +23,10 @@ import disks
 import identities
 import limits
 import named_files
+import sink_files
 from harness import ROOT, Failure, Lab, Skipped
 
-MODULES = (disks, damage, limits, clock, identities, named_files)
+MODULES = (disks, damage, limits, clock, identities, named_files, sink_files)
 TESTS = [test for module in MODULES for test in module.TESTS]
 
 

@@ -11,12 +11,12 @@ FILE_CALLS = set(
     creat dup dup2 fallocate fchmod fchown fclose fdatasync fdopen fflush fgetc fgets flock
     fopen fopencookie fork fprintf fputc fputs fread freopen fscanf fseek fseeko fstat fstatat
     fstatfs fsync ftell ftello ftruncate fts_open fts_read ftw fwrite getc getcwd getdelim
-    getline getrandom glob link linkat listen lseek lstat malloc memalign mkdir mkdirat mkdtemp
-    mkfifo mkostemp mkstemp mmap nftw open openat open_memstream opendir pipe pipe2 popen
-    posix_fallocate posix_memalign posix_spawn posix_spawnp pread preadv printf putc putchar
-    puts pwrite pwritev read readdir readlink readv realloc reallocarray realpath recv recvfrom
-    recvmsg remove rename renameat renameat2 rmdir scandir send sendfile sendmsg sendto socket
-    splice stat statfs statvfs strdup strndup symlink sync_file_range syncfs tmpfile truncate unlink
+    getline getrandom getxattr glob link linkat listen lseek lstat malloc memalign mkdir mkdirat
+    mkdtemp mkfifo mkostemp mkstemp mmap nftw open openat open_memstream opendir pipe pipe2 popen
+    posix_fallocate posix_memalign posix_spawn posix_spawnp pread preadv printf putc putchar puts
+    pwrite pwritev read readdir readlink readv realloc reallocarray realpath recv recvfrom recvmsg
+    remove rename renameat renameat2 rmdir scandir send sendfile sendmsg sendto socket splice stat
+    statfs statvfs statx strdup strndup symlink sync_file_range syncfs tmpfile truncate unlink
     unlinkat utimensat vasprintf vfprintf vprintf waitid waitpid write writev __uflow
 """.split()
 )

@@ -42,6 +42,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fail_nth.h"
@@ -360,6 +361,10 @@ CALL(off_t, lseek, ASKS, -1, (int fd, off_t at, int whence), (fd, at, whence))
 CALL(int, fstat, ASKS, -1, (int fd, struct stat *to), (fd, to))
 CALL(int, stat, ASKS, -1, (const char *path, struct stat *to), (path, to))
 CALL(int, lstat, ASKS, -1, (const char *path, struct stat *to), (path, to))
+CALL(int, statx, ASKS, -1, (int at, const char *path, int flags, unsigned mask, struct statx *to),
+     (at, path, flags, mask, to))
+CALL(ssize_t, getxattr, ASKS, -1, (const char *path, const char *name, void *to, size_t size),
+     (path, name, to, size))
 CALL(int, statvfs, ASKS, -1, (const char *path, struct statvfs *to), (path, to))
 CALL(int, access, ASKS, -1, (const char *path, int how), (path, how))
 CALL(int, mkdir, MAKES, -1, (const char *path, mode_t mode), (path, mode))
@@ -371,6 +376,7 @@ CALL(int, link, MAKES, -1, (const char *from, const char *to), (from, to))
 CALL(int, unlink, ASKS, -1, (const char *path), (path))
 CALL(int, remove, ASKS, -1, (const char *path), (path))
 CALL(int, rmdir, ASKS, -1, (const char *path), (path))
+CALL(int, fchown, ASKS, -1, (int fd, uid_t user, gid_t group), (fd, user, group))
 CALL(int, fchmod, ASKS, -1, (int fd, mode_t mode), (fd, mode))
 CALL(int, fallocate, MAKES | WAITS, -1, (int fd, int mode, off_t at, off_t size),
      (fd, mode, at, size))

@@ -8,7 +8,7 @@ SIM_OBJECTS := $(patsubst tests/sim/%.c,$(BUILD)/sim/%.o,$(wildcard tests/sim/*.
 SIM_RUNTIME := $(patsubst runtime/%.c,$(BUILD)/sim/runtime/%.o,$(wildcard runtime/*.c))
 SIM_RUNTIME_CC := $(filter-out %/rocksdb_shim.o,$(patsubst runtime/%.cc,$(BUILD)/runtime/%.o,$(wildcard runtime/*.cc)))
 SIM_WRAPPED := clock_gettime nanosleep getrandom open close write fdatasync fsync ftruncate \
-    realpath pipe_crash_point pipe_main engine_count_rejects_in
+    realpath statx pipe_crash_point pipe_main engine_count_rejects_in
 SIM_LIBS = $(filter-out -lrocksdb,$(RUNTIME_LIBS))
 
 $(BUILD)/sim/runtime/%.o: runtime/%.c

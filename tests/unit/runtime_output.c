@@ -1,4 +1,5 @@
-/* Unit tests of output.c: what commits leave in a file, cutting back, and disks that refuse. */
+/* Unit tests of output.c and output_file.c: what commits leave in a file, cutting back, files that
+ * are another's, and disks that refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,18 +46,31 @@ static const struct pipe_sink_def sinks[] = {
      .avro_schema = SCHEMA},
 };
 
-static struct pipe_output *open_output(int format, const char *path, int64_t committed, bool follow)
+static struct pipe_output *open_config(const struct pipe_output_config *config)
 {
-    struct pipe_output_config config = {.sink = &sinks[format],
-                                        .path = path,
-                                        .format = formats[format],
-                                        .committed_bytes = committed,
-                                        .follow = follow};
-    char error[512];
-    struct pipe_output *output = pipe_output_open(&config, error, sizeof error);
+    char error[1024];
+    struct pipe_output *output = pipe_output_open(config, error, sizeof error);
     if (output == NULL)
         fail_msg("%s", error);
+    if (!pipe_output_begin(output))
+        fail_msg("%s", output->error);
     return output;
+}
+
+static struct pipe_output_config config_of(int format, const char *path, int64_t committed,
+                                           bool follow)
+{
+    return (struct pipe_output_config){.sink = &sinks[format],
+                                       .path = path,
+                                       .format = formats[format],
+                                       .committed_bytes = committed,
+                                       .follow = follow};
+}
+
+static struct pipe_output *open_output(int format, const char *path, int64_t committed, bool follow)
+{
+    struct pipe_output_config config = config_of(format, path, committed, follow);
+    return open_config(&config);
 }
 
 /* As generated code does it: CSV loses the line end that pipe_row_to_csv writes. */
@@ -164,14 +178,17 @@ static void test_resume(void **state)
             append(one, i, "text");
             commit(one);
             if (random_below(3) == 0) {
-                int64_t committed = other->committed_bytes;
+                struct pipe_output_config config =
+                    config_of(f, broken, other->committed_bytes, i > 0);
+                struct pipe_file_mark mark = other->mark;
+                config.mark = &mark;
                 append(other, -1, "lost");
                 if (random_below(2) == 0)
                     assert_true(other->ops->flush(other));
                 if (random_below(2) == 0)
                     other->ops->rollback(other);
                 other->ops->close(other);
-                other = open_output(f, broken, committed, i > 0);
+                other = open_config(&config);
             }
             append(other, i, "text");
             commit(other);
@@ -227,18 +244,20 @@ static void test_large_commit(void **state)
     check_container(path, 20000);
 }
 
+static void check_config_refused(const struct pipe_output_config *config, const char *words)
+{
+    char error[1024] = "";
+    assert_null(pipe_output_open(config, error, sizeof error));
+    if (strstr(error, words) == NULL || strstr(error, config->path) == NULL ||
+        strchr(error, '\n') != NULL)
+        fail_msg("'%s' should name %s and say '%s'", error, config->path, words);
+}
+
 static void check_refused(int format, const char *path, int64_t committed, bool follow,
                           const char *words)
 {
-    struct pipe_output_config config = {.sink = &sinks[format],
-                                        .path = path,
-                                        .format = formats[format],
-                                        .committed_bytes = committed,
-                                        .follow = follow};
-    char error[512] = "";
-    assert_null(pipe_output_open(&config, error, sizeof error));
-    if (strstr(error, words) == NULL || strstr(error, path) == NULL || strchr(error, '\n') != NULL)
-        fail_msg("'%s' should name %s and say '%s'", error, path, words);
+    struct pipe_output_config config = config_of(format, path, committed, follow);
+    check_config_refused(&config, words);
 }
 
 static void test_paths(void **state)
@@ -475,6 +494,178 @@ static void test_linked_file(void **state)
     output->ops->close(output);
 }
 
+/* ---- Whose it is ---- */
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_ino;
+}
+
+static void append_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Another file with the same bytes. */
+static void put_copy(const char *path)
+{
+    uint64_t before = inode_of(path);
+    struct pipe_buf bytes = read_bytes(path);
+    write_bytes(in_dir("copy"), bytes.data, bytes.size);
+    assert_int_equal(rename(in_dir("copy"), path), 0);
+    assert_int_not_equal(inode_of(path), before);
+    pipe_buf_free(&bytes);
+}
+
+static void check_bytes(const char *path, const struct pipe_buf *expected)
+{
+    struct pipe_buf bytes = read_bytes(path);
+    assert_int_equal(bytes.size, expected->size);
+    assert_memory_equal(bytes.data, expected->data, bytes.size);
+    pipe_buf_free(&bytes);
+}
+
+/* Short files, and longer ones than a mark is of. */
+static void test_marks(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FORMATS * 2; i++) {
+        const char *path = in_dir("marked");
+        struct pipe_output *output = open_output(i / 2, path, 0, false);
+        for (int row = 0; row < (i % 2 == 0 ? 1 : 500); row++)
+            append(output, row, "some text");
+        commit(output);
+        struct pipe_file_mark mark = output->mark;
+        struct pipe_output_config config = config_of(i / 2, path, output->committed_bytes, true);
+        config.mark = &mark;
+        output->ops->close(output);
+        struct pipe_buf whole = read_bytes(path);
+
+        append_text(path, "not committed"); /* as a killed process leaves it */
+        output = open_config(&config);
+        assert_true(pipe_file_is_same(&output->mark, &mark));
+        assert_int_equal(output->mark.tail_hash, mark.tail_hash);
+        output->ops->close(output);
+        check_bytes(path, &whole);
+
+        put_copy(path);
+        output = open_config(&config); /* as long as committed: it may be restored or moved */
+        assert_false(pipe_file_is_same(&output->mark, &mark));
+        output->ops->close(output);
+        append_text(path, "of somebody");
+        check_config_refused(&config, "the rest may be rows of another run");
+        check_config_refused(&config, "truncate -s ");
+        config.own = true;
+        output = open_config(&config);
+        output->ops->close(output);
+        check_bytes(path, &whole);
+
+        whole.data[whole.size - 2] ^= 1;
+        write_bytes(path, whole.data, whole.size);
+        check_config_refused(&config, "are not those that were committed");
+        check_bytes(path, &whole);
+        append_text(path, "more");
+        check_config_refused(&config, "are not those that were committed");
+        config.mark = NULL; /* of a program that put none */
+        output = open_config(&config);
+        output->ops->close(output);
+        check_bytes(path, &whole);
+        pipe_buf_free(&whole);
+    }
+}
+
+static void test_mark_in_log(void **state)
+{
+    (void)state;
+    const struct pipe_file_mark mark = {1, UINT64_MAX, -3, 4, 4096};
+    struct pipe_file_mark got = {0};
+    struct pipe_buf text = {0};
+    struct pipe_reader reader;
+    pipe_file_put_mark(&text, &mark);
+    pipe_reader_init(&reader, text.data, text.size, NULL);
+    assert_true(pipe_file_get_mark(&reader, &got));
+    assert_true(pipe_file_is_same(&got, &mark));
+    assert_int_equal(got.device, mark.device);
+    assert_int_equal(got.tail_hash, mark.tail_hash);
+    assert_int_equal(got.tail_bytes, mark.tail_bytes);
+    assert_false(pipe_file_get_mark(&reader, &got)); /* nothing is behind it */
+    pipe_buf_free(&text);
+}
+
+/* By one output at a time, also of another process; a new file is not the old one. */
+static void test_held(void **state)
+{
+    (void)state;
+    const char *path = in_dir("held");
+    struct pipe_output *output = open_output(0, path, 0, false);
+    check_refused(0, path, 0, false, "another process is writing it");
+    check_refused(0, path, 0, true, "another process is writing it");
+    append(output, 1, "x");
+    commit(output);
+    output->ops->close(output);
+    struct pipe_output_config config = config_of(0, path, 0, false);
+    config.keep = true;
+    check_config_refused(&config, "with 20 bytes that are not of this run");
+    check_text(path, "{\"id\":1,\"name\":\"x\"}\n");
+}
+
+/* What is replaced keeps its mode and its links, and nothing else is in its directory then. An
+ * output that is refused or fails before it begins has changed nothing. */
+static void test_renewed(void **state)
+{
+    (void)state;
+    struct stat about;
+    const char *path = in_dir("renewed/file"), *link = in_dir("to_renewed");
+    assert_int_equal(mkdir(in_dir("renewed"), 0700), 0);
+    write_text(path, "old");
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("renewed/file", link), 0);
+    int old = open(path, O_RDONLY);
+    char error[1024], bytes[8];
+    struct pipe_output_config config = config_of(0, link, 0, false);
+    struct pipe_output *output = pipe_output_open(&config, error, sizeof error);
+    assert_non_null(output);
+    output->ops->rollback(output);
+    check_text(path, "old");
+    assert_true(pipe_output_begin(output));
+    append(output, 1, "x");
+    commit(output);
+    output->ops->close(output);
+    check_text(path, "{\"id\":1,\"name\":\"x\"}\n");
+    assert_int_equal(read(old, bytes, sizeof bytes), 3); /* whoever has it still has all of it */
+    close(old);
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0640);
+    assert_int_equal(lstat(link, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(in_dir("renewed")), 0);
+}
+
+/* The name of a descriptor can't be given to a new file: that one is emptied. */
+static void test_named_descriptor(void **state)
+{
+    (void)state;
+    char name[64];
+    const char *path = in_dir("descriptor");
+    write_text(path, "old");
+    uint64_t inode = inode_of(path);
+    int fd = open(path, O_WRONLY);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    struct pipe_output *output = open_output(0, name, 0, false);
+    append(output, 1, "x");
+    commit(output);
+    output->ops->close(output);
+    close(fd);
+    check_text(path, "{\"id\":1,\"name\":\"x\"}\n");
+    assert_int_equal(inode_of(path), inode);
+}
+
 /* Cut at any moment, also between the look and the writing: told, and never zeros for rows. */
 static void test_cut_at_any_time(void **state)
 {
@@ -510,12 +701,23 @@ static void test_cut_at_any_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),         cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_resume),          cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_large_commit),    cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_device_full),
-        cmocka_unit_test(test_standard_output), cmocka_unit_test(test_changed_files),
-        cmocka_unit_test(test_linked_file),     cmocka_unit_test(test_cut_at_any_time),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_large_commit),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_device_full),
+        cmocka_unit_test(test_standard_output),
+        cmocka_unit_test(test_changed_files),
+        cmocka_unit_test(test_linked_file),
+        cmocka_unit_test(test_cut_at_any_time),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_mark_in_log),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_renewed),
+        cmocka_unit_test(test_named_descriptor),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }
