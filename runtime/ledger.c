@@ -131,16 +131,6 @@ void pipe_ledger_put_record(struct pipe_buf *line, const struct pipe_traffic_def
 
 /* ---- Reading ---- */
 
-static bool refuse(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
-static bool refuse(char *error, size_t error_bytes, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(error, error_bytes, format, args);
-    va_end(args);
-    return false;
-}
-
 static bool is_number(const json_t *head, const char *name, int64_t least, int64_t *to)
 {
     const json_t *value = json_object_get(head, name);
@@ -193,13 +183,14 @@ static bool read_fields(const struct pipe_plan *plan, const json_t *json,
     const char *start = json_string_value(json_object_get(json, "start"));
     int64_t version, partitions, seed, position;
     if (!is_number(json, "ledger", 0, &version) || version != LEDGER_VERSION || hash == NULL)
-        return refuse(error, error_bytes, "its first line is not the head of a ledger, version %d",
-                      LEDGER_VERSION);
+        return pipe_refuse(error, error_bytes,
+                           "its first line is not the head of a ledger, version %d",
+                           LEDGER_VERSION);
     if (strcmp(hash, plan->hash) != 0)
-        return refuse(error, error_bytes, "it is of plan %.64s, but this program is plan %s", hash,
-                      plan->hash);
+        return pipe_refuse(error, error_bytes, "it is of plan %.64s, but this program is plan %s",
+                           hash, plan->hash);
     if (!find_traffic(plan, json, &head->traffic))
-        return refuse(error, error_bytes, "it is of a traffic that this program has not");
+        return pipe_refuse(error, error_bytes, "it is of a traffic that this program has not");
     head->options.count = -1;
     bool endless = json_is_null(json_object_get(json, "count"));
     if (start == NULL ||
@@ -208,9 +199,10 @@ static bool read_fields(const struct pipe_plan *plan, const json_t *json,
         !is_number(json, "seed", 0, &seed) || !read_rate(json, &head->options.rate_per_hour) ||
         !is_number(json, "position", 0, &position) || !read_stops(json, &head->options) ||
         (!endless && !is_number(json, "count", 0, &head->options.count)))
-        return refuse(error, error_bytes,
-                      "its first line lacks a sound partitions, seed, start, rate, count, stops "
-                      "or position");
+        return pipe_refuse(
+            error, error_bytes,
+            "its first line lacks a sound partitions, seed, start, rate, count, stops "
+            "or position");
     head->partitions = (uint32_t)partitions;
     head->options.seed = (uint64_t)seed;
     head->position = (uint64_t)position;
@@ -223,9 +215,9 @@ bool pipe_ledger_read_head(const struct pipe_plan *plan, struct pipe_str line,
     json_error_t where;
     json_t *json = json_loadb(line.data, line.size, JSON_REJECT_DUPLICATES, &where);
     *head = (struct pipe_ledger_head){0};
-    bool ok = json != NULL
-                  ? read_fields(plan, json, head, error, error_bytes)
-                  : refuse(error, error_bytes, "its first line is not JSON: %.200s", where.text);
+    bool ok = json != NULL ? read_fields(plan, json, head, error, error_bytes)
+                           : pipe_refuse(error, error_bytes, "its first line is not JSON: %.200s",
+                                         where.text);
     json_decref(json);
     return ok;
 }

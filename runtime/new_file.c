@@ -70,42 +70,32 @@ char *pipe_run_directory_of(const char *path)
 
 /* ---- Making it ---- */
 
-static bool refuse(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
-static bool refuse(char *error, size_t error_bytes, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(error, error_bytes, format, args);
-    va_end(args);
-    return false;
-}
-
 bool pipe_may_make_file(const char *option, const char *path, bool replace, char *error,
                         size_t error_bytes)
 {
     struct stat there;
     char *run = pipe_run_directory_of(path);
     if (run != NULL) {
-        refuse(error, error_bytes,
-               "%s %.200s: %.150s is the directory of a run, which a file of another kind may "
-               "damage; name a place outside of it",
-               option, path, run);
+        pipe_refuse(error, error_bytes,
+                    "%s %.200s: %.150s is the directory of a run, which a file of another kind may "
+                    "damage; name a place outside of it",
+                    option, path, run);
         free(run);
         return false;
     }
     if (lstat(path, &there) != 0)
         return errno == ENOENT || errno == ENOTDIR ||
-               refuse(error, error_bytes, "%s %.300s: can't be examined: %s", option, path,
-                      strerror(errno));
+               pipe_refuse(error, error_bytes, "%s %.300s: can't be examined: %s", option, path,
+                           strerror(errno));
     if (!S_ISREG(there.st_mode)) /* one that is renamed there would take its place */
-        return refuse(error, error_bytes,
-                      "%s %.300s: is not a regular file, and would be replaced by one; name "
-                      "another",
-                      option, path);
-    return replace || refuse(error, error_bytes,
-                             "%s %.300s: is there already, with %lld bytes; remove it, name "
-                             "another, or overwrite it with --replace",
-                             option, path, (long long)there.st_size);
+        return pipe_refuse(error, error_bytes,
+                           "%s %.300s: is not a regular file, and would be replaced by one; name "
+                           "another",
+                           option, path);
+    return replace || pipe_refuse(error, error_bytes,
+                                  "%s %.300s: is there already, with %lld bytes; remove it, name "
+                                  "another, or overwrite it with --replace",
+                                  option, path, (long long)there.st_size);
 }
 
 bool pipe_show_file(const char *hidden, const char *path, bool replace)

@@ -389,16 +389,6 @@ static bool make_parents(const char *path)
 
 /* ---- Known again ---- */
 
-static bool is_not(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
-static bool is_not(char *error, size_t error_bytes, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(error, error_bytes, format, args);
-    va_end(args);
-    return false;
-}
-
 /* The file's end up to the committed length against the mark's. */
 static bool has_tail(int fd, const struct pipe_output_config *config, char *error,
                      size_t error_bytes)
@@ -407,15 +397,16 @@ static bool has_tail(int fd, const struct pipe_output_config *config, char *erro
     uint32_t wanted = config->mark->tail_bytes;
     ssize_t got = pipe_file_read_tail(fd, config->committed_bytes, tail);
     if (got < 0)
-        return is_not(error, error_bytes, "%.300s: cannot be read: %s", config->path,
-                      strerror(errno));
+        return pipe_refuse(error, error_bytes, "%.300s: cannot be read: %s", config->path,
+                           strerror(errno));
     return (wanted <= (size_t)got &&
             pipe_hash64(tail + (size_t)got - wanted, wanted, 0) == config->mark->tail_hash) ||
-           is_not(error, error_bytes,
-                  "%.300s: the bytes before byte %" PRId64 " are not those that were committed: "
-                  "somebody wrote over it, or put another file in its place; put the one of this "
-                  "run back, or begin again in another directory",
-                  config->path, config->committed_bytes);
+           pipe_refuse(
+               error, error_bytes,
+               "%.300s: the bytes before byte %" PRId64 " are not those that were committed: "
+               "somebody wrote over it, or put another file in its place; put the one of this "
+               "run back, or begin again in another directory",
+               config->path, config->committed_bytes);
 }
 
 bool pipe_output_is_known(const struct pipe_output_config *config, char *error, size_t error_bytes)
@@ -425,13 +416,13 @@ bool pipe_output_is_known(const struct pipe_output_config *config, char *error, 
     if (config->mark == NULL)
         return true;
     if (!pipe_file_identify(config->path, &now) || stat(config->path, &about) != 0)
-        return is_not(error, error_bytes, "%.300s: cannot be examined: %s", config->path,
-                      strerror(errno));
+        return pipe_refuse(error, error_bytes, "%.300s: cannot be examined: %s", config->path,
+                           strerror(errno));
     if (config->mark->tail_bytes > 0) {
         int fd = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0 && errno != EACCES) /* one that may only be written is known by the rest */
-            return is_not(error, error_bytes, "%.300s: cannot be read: %s", config->path,
-                          strerror(errno));
+            return pipe_refuse(error, error_bytes, "%.300s: cannot be read: %s", config->path,
+                               strerror(errno));
         bool ok = fd < 0 || has_tail(fd, config, error, error_bytes);
         if (fd >= 0)
             close(fd);
@@ -440,13 +431,14 @@ bool pipe_output_is_known(const struct pipe_output_config *config, char *error, 
     }
     return about.st_size <= config->committed_bytes || config->own ||
            pipe_file_is_same(&now, config->mark) ||
-           is_not(error, error_bytes,
-                  "%.300s: is %" PRId64 " bytes long and not the file that %" PRId64
-                  " bytes were committed to: the rest may be rows of another run; put the file of "
-                  "this run back, or begin again in another directory; if this is a copy of it, "
-                  "cut that first: truncate -s %" PRId64 " %.300s",
-                  config->path, (int64_t)about.st_size, config->committed_bytes,
-                  config->committed_bytes, config->path);
+           pipe_refuse(
+               error, error_bytes,
+               "%.300s: is %" PRId64 " bytes long and not the file that %" PRId64
+               " bytes were committed to: the rest may be rows of another run; put the file of "
+               "this run back, or begin again in another directory; if this is a copy of it, "
+               "cut that first: truncate -s %" PRId64 " %.300s",
+               config->path, (int64_t)about.st_size, config->committed_bytes,
+               config->committed_bytes, config->path);
 }
 
 /* ---- Opening ---- */

@@ -17,6 +17,15 @@ char *pipe_text_dup(const char *text)
     return text == NULL ? NULL : pipe_str_dup(pipe_str_of(text, strlen(text)));
 }
 
+bool pipe_refuse(char *error, size_t error_bytes, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error, error_bytes, format, args);
+    va_end(args);
+    return false;
+}
+
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out)
 {
     char *copy = pipe_arena_alloc(arena, str.size);

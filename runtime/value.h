@@ -208,6 +208,8 @@ static inline int pipe_str_compare(struct pipe_str a, struct pipe_str b)
 
 char *pipe_str_dup(struct pipe_str str); /* NUL-terminated, from malloc */
 char *pipe_text_dup(const char *text);   /* the same of a C string; NULL: NULL */
+/* Why something is refused, into the caller's `error`, clipped; always false. */
+bool pipe_refuse(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
 /* A copy in the arena; false beyond its limit. */
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out);
 

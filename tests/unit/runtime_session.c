@@ -365,6 +365,15 @@ static void push_many(struct bench *bench, int64_t time, int from, int until)
     }
 }
 
+/* Sessions whose rows are in `made`. */
+static void open_recording(struct bench *bench, struct pipe_state_def *def)
+{
+    def->acc = &sample_accumulator;
+    def->emit_row = record_row;
+    made.count = 0;
+    bench_open(bench, def, false);
+}
+
 /* Many sessions of which few change: a base, entries and removals behind it, and when these are as
  * many, another base. Each step survives a restart. */
 static void test_base(void **state)
@@ -372,10 +381,7 @@ static void test_base(void **state)
     (void)state;
     struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
     struct bench bench;
-    def.acc = &sample_accumulator;
-    def.emit_row = record_row;
-    made.count = 0;
-    bench_open(&bench, &def, false);
+    open_recording(&bench, &def);
     push_many(&bench, 100, 0, MANY);
     bench_restart(&bench);
     size_t parts = count_kind(&bench, 'b'), single = count_kind(&bench, 'p');
@@ -421,10 +427,7 @@ static void test_base_given_up(void **state)
     (void)state;
     struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
     struct bench bench;
-    def.acc = &sample_accumulator;
-    def.emit_row = record_row;
-    made.count = 0;
-    bench_open(&bench, &def, false);
+    open_recording(&bench, &def);
     push_many(&bench, 100, 0, FEW);
     bench_restart(&bench);
     assert_int_equal(count_kind(&bench, 'b'), 1);
