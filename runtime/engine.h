@@ -74,6 +74,7 @@ struct pipe_kafka_options {
     uint32_t property_count;
     const char *group, *instance; /* NULL: the default; that of the state directory */
     uint32_t prefetch_kib;        /* 0: the default */
+    struct pipe_kafka_fetch fetch;
 };
 /* --kafka KEY=VALUE. NULL: taken; else what is wrong, without the value. */
 const char *pipe_kafka_take(struct pipe_kafka_options *options, const char *text);

@@ -13,6 +13,9 @@
 #include "options.h"
 
 #define PREFETCH_KIB (8u << 10) /* of Kafka: less than the engine's */
+/* Its records come in bursts, with the engine's commits: each is worth an answer, and asking in
+ * vain between them would be a tenth of what small brokers have to do. */
+#define FETCH_WAIT_MS 50
 #define NAP_US 50000
 #define FILES_COMMIT_MS 1000       /* each range is a file, and nobody waits for it */
 #define FILES_MEMORY (16ull << 20) /* likewise: the memory is the run's */
@@ -72,6 +75,7 @@ static struct pipe_log *open_group(const struct pipe_plan *plan,
         snprintf(group, sizeof group, "pipec.%.255s.tables", plan->name);
     kafka.group = group;
     kafka.prefetch_kib = PREFETCH_KIB;
+    kafka.fetch = (struct pipe_kafka_fetch){FETCH_WAIT_MS, 1};
     const struct pipe_transport *transport = pipe_kafka_transport(&run, plan, &kafka);
     return transport->open(transport->context, options->state, error, error_bytes);
 }

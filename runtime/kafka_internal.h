@@ -171,6 +171,7 @@ struct kafka_log {
     struct kafka_common *common;
     bool read_only, solo;
     uint32_t prefetch_kib; /* of all partitions */
+    struct pipe_kafka_fetch fetch;
     rd_kafka_t *member, *fetcher, *observer;
     char *cluster; /* id */
     struct kafka_topic *topics;

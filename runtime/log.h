@@ -197,6 +197,10 @@ struct pipe_kafka_property {
     const char *name, *value;
     const char *from; /* who gave it, for messages: "--kafka", "PIPE_KAFKA_SASL_PASSWORD", … */
 };
+/* A broker answers a fetch when it has so many bytes, or after so long: 1 to 100 ms. */
+struct pipe_kafka_fetch {
+    uint32_t wait_ms, least_bytes; /* 0: 10 ms, 16 KiB */
+};
 struct pipe_kafka_config {
     const char *pipeline, *plan_hash;
     const char *group;    /* default pipec.<pipeline> */
@@ -205,6 +209,7 @@ struct pipe_kafka_config {
     uint32_t property_count;
     int64_t transaction_timeout_ms; /* default 10000 */
     uint32_t prefetch_kib;          /* of all partitions; 0: 16 MiB */
+    struct pipe_kafka_fetch fetch;
     bool read_only;                 /* no group, no producer: for reconcile and inspect */
     bool solo; /* never joins: the group has no members, and keeps what its one producer puts */
 };

@@ -11,6 +11,8 @@
 #define CALL_MS 1000
 #define NO_TOPIC_MS 5000         /* how long a topic may be missing at the start */
 #define PREFETCH_KIB (16u << 10) /* of all partitions; as much again may be on its way */
+#define FETCH_WAIT_MS 10
+#define FETCH_LEAST_BYTES 16384 /* else a request for each record or two */
 #define PARTITION_KIB_MIN 64u
 #define PARTITION_KIB_MAX 1024u /* in one fetch */
 #define METADATA_OVERHEAD 192   /* what surrounds the engine's value (kafka_position.c) */
@@ -53,19 +55,21 @@ static uint32_t read_partitions(const struct kafka_log *log)
 
 bool kafka_open_fetcher(struct kafka_log *log)
 {
-    char queued[24], fetched[24], error[512];
+    char queued[24], fetched[24], wait[24], least[24], error[512];
     uint32_t share_kib = log->prefetch_kib / read_partitions(log);
     share_kib = share_kib < PARTITION_KIB_MIN ? PARTITION_KIB_MIN : share_kib;
     uint32_t fetch_kib = share_kib < PARTITION_KIB_MAX ? share_kib : PARTITION_KIB_MAX;
     snprintf(queued, sizeof queued, "%u", share_kib);
     snprintf(fetched, sizeof fetched, "%u", fetch_kib << 10);
+    snprintf(wait, sizeof wait, "%u", log->fetch.wait_ms);
+    snprintf(least, sizeof least, "%u", log->fetch.least_bytes);
     const struct kafka_setting settings[] = {
         {"isolation.level", "read_committed"},
         {"enable.partition.eof", "true"},
         {"auto.offset.reset", "error"},
         {"check.crcs", "true"},
-        {"fetch.wait.max.ms", "10"},
-        {"fetch.min.bytes", "16384"}, /* else a request for each record or two */
+        {"fetch.wait.max.ms", wait},
+        {"fetch.min.bytes", least},
         {"fetch.error.backoff.ms", "50"},
         {"fetch.queue.backoff.ms", "5"}, /* from 2.2 on; see nudge of kafka_reader.c */
         {"queued.max.messages.kbytes", queued},
@@ -365,6 +369,9 @@ struct pipe_log *pipe_log_kafka_open(const struct pipe_kafka_config *config, cha
     log->read_only = config->read_only;
     log->solo = config->solo;
     log->prefetch_kib = config->prefetch_kib > 0 ? config->prefetch_kib : PREFETCH_KIB;
+    log->fetch.wait_ms = config->fetch.wait_ms > 0 ? config->fetch.wait_ms : FETCH_WAIT_MS;
+    log->fetch.least_bytes =
+        config->fetch.least_bytes > 0 ? config->fetch.least_bytes : FETCH_LEAST_BYTES;
     log->common = kafka_common_new(config, error, error_bytes);
     if (log->common != NULL && kafka_member_open(log, error, error_bytes)) {
         log->log.open_most_us = log->common->transaction_timeout_ms * 1000 / 3;

@@ -6,6 +6,9 @@
 
 #include "engine.h"
 
+#define FETCH_WAIT_LEAST_MS 5
+#define FETCH_WAIT_MOST_MS 10
+
 /* ---- Kafka or embedded ---- */
 
 static bool is_read_from_topic(const struct pipe_run_options *options,
@@ -65,6 +68,14 @@ static int check_checkpoints(const struct pipe_plan *plan, const struct pipe_run
     return wrong != NULL ? PIPE_EXIT_USAGE : 0;
 }
 
+/* Records that wait at a broker are late for their commit: a tenth of its interval at most. */
+static uint32_t fetch_wait_ms(int64_t commit_ms)
+{
+    return commit_ms < 10 * FETCH_WAIT_LEAST_MS  ? FETCH_WAIT_LEAST_MS
+           : commit_ms > 10 * FETCH_WAIT_MOST_MS ? FETCH_WAIT_MOST_MS
+                                                 : (uint32_t)(commit_ms / 10);
+}
+
 static int choose_transport(const struct pipe_plan *plan, struct pipe_run_options *options)
 {
     const char *given = kafka_option(options);
@@ -98,6 +109,7 @@ static int choose_transport(const struct pipe_plan *plan, struct pipe_run_option
         snprintf(options->default_state, size, "%s.state", plan->name);
         options->state = options->default_state;
     }
+    options->kafka.fetch.wait_ms = fetch_wait_ms(options->commit_ms);
     options->transport = pipe_kafka_transport(&options->kafka_run, plan, &options->kafka);
     return check_interval(plan, options);
 }

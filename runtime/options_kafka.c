@@ -136,6 +136,7 @@ bool pipe_kafka_config(const struct pipe_plan *plan, const struct pipe_kafka_opt
                                          .group = options->group,
                                          .instance = options->instance,
                                          .prefetch_kib = options->prefetch_kib,
+                                         .fetch = options->fetch,
                                          .transaction_timeout_ms = KAFKA_TRANSACTION_MS};
     if (timeout != NULL &&
         !pipe_parse_count(timeout, 1000, 900000, &config->transaction_timeout_ms)) {

@@ -27,6 +27,7 @@ from processes import Child, free_port
 SOURCE, PARTITIONS = "clickstream.raw", 6
 TICK_S = 0.005  # of a feeder
 LINGER_MS = {1: 10, 3: 25}  # likewise, by the number of brokers
+WARM_S = 120  # of brokers with all compilers
 HEADERS = {0x00: 5, 0xC3: 10}  # of a framed value, by its first byte: the schema's id, its hash
 
 
@@ -90,7 +91,7 @@ class Feeder(threading.Thread):
         super().__init__(daemon=True)
         # A request for each partition and tick would be most of what the brokers have to do, above
         # all where each is copied to two others.
-        properties = {"linger.ms": LINGER_MS[len(stand.cluster.nodes)]}
+        properties = {"linger.ms": stand.linger_ms}
         self.process = Client(stand.build, stand.cluster.bootstrap, properties).producing(SOURCE)
         self.lines, self.rate = lines, rate
         self.start()
@@ -113,15 +114,17 @@ class Feeder(threading.Thread):
 
 
 class Stand:
-    """nodes: brokers; tables: with a ClickHouse, which is `server`."""
+    """nodes: brokers; tables: with a ClickHouse, which is `server`; warm: seconds under load before
+    anything is measured; linger_ms: of the Feeder."""
 
-    def __init__(self, build, nodes, scratch, tables=False, program=None):
+    def __init__(self, build, nodes, scratch, tables=False, program=None, warm=0, linger_ms=None):
         self.scratch, self.build = scratch, (ROOT / build).resolve()
         scratch.mkdir(parents=True)
         self.program = program or self.build / "clickstream"
+        self.linger_ms = linger_ms or LINGER_MS[nodes]
         # Of three brokers the best compiler takes a third of the machine for minutes: they do with
         # the quick one, whose code is a little slower, but is there when the measuring begins.
-        flags = services.QUICK_START if nodes > 1 else ()
+        flags = services.QUICK_START if nodes > 1 and warm < WARM_S else ()
         self.cluster = services.Cluster(nodes, self.build, jvm=flags)
         self.server = service.Server(scratch / "clickhouse", self.build) if tables else None
         self.children, self.seed = [], 0

@@ -2,11 +2,12 @@
 """What the way of rows into tables costs, through real Kafka brokers and the ClickHouse engine.
 
   tests/bench/tables.py [--build build] [--only latency,catchup,away,dashboards] [--nodes 1,3]
-                        [--rates 1000,3000,6000] [--seconds 60] [--warm 20] [--away 120]
+                        [--rates 1000,3000,6000] [--seconds 60] [--warm 20] [--linger MS] [--away 120]
 
 latency: event -> queryable, of every row of lumen.events. From the time of the event's
     producer, which uses no transactions, until a query has returned that saw the row; the query
-    is asked again and again, so the time between two of them is in every figure.
+    is asked again and again, so the time between two of them is in every figure. Three brokers
+    have all compilers of their JVM if they are warmed for two minutes or more.
 catchup: `run --no-follow` fills the topics of a million events, `follow --until-end` brings their
     rows into the tables.
 away: ClickHouse is gone for some time at 3,000 events a second, and comes back.
@@ -121,7 +122,8 @@ def complaints(child):
 
 
 def latency(options, nodes, scratch):
-    with Stand(options.build, nodes, scratch, True, options.program) as stand:
+    warm, linger = options.warm, options.linger
+    with Stand(options.build, nodes, scratch, True, options.program, warm, linger) as stand:
         lines = stand.make_lines((options.warm + options.seconds) * sum(options.rates))
         program = stand.run()
         settle(stand)
@@ -314,6 +316,7 @@ def main():
     parser.add_argument("--rates", type=numbers, default=[1000, 3000, 6000])
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--warm", type=int, default=20)
+    parser.add_argument("--linger", type=int)
     parser.add_argument("--away", type=int, default=120)
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="tables-", dir=ROOT / options.build))
