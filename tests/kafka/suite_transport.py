@@ -246,8 +246,9 @@ def test_slow_transaction(env):
     with Driver(env, timeout_ms=2000) as driver:
         driver.member(source, target)
         assert commit_one(driver, source, target, 1) == "committed"
-        driver.expect("ok", f"append {target} 0 k slow")
-        with env.cluster.admin() as admin:
+        with env.cluster.admin() as admin:  # a commit is answered before its markers are written
+            wait_until(lambda: not admin.open_transactions(target)[0])
+            driver.expect("ok", f"append {target} 0 k slow")
             wait_until(lambda: admin.open_transactions(target)[0])
             wait_until(lambda: not admin.open_transactions(target)[0])
         driver.expect("ok", f"put {source} 0 2 slow")
