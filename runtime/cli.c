@@ -54,35 +54,31 @@ static int unknown_command(const struct pipe_plan *plan, const char *word)
     return PIPE_EXIT_USAGE;
 }
 
+static const char *take_format(void *json, const char *value)
+{
+    *(bool *)json = strcmp(value, "json") == 0;
+    return *(bool *)json || strcmp(value, "text") == 0 ? NULL : "expected text or json";
+}
+
+static const struct option_row explain_rows[] = {
+    {"--format", "FORMAT", "text (default), or json, which is canonical: equal plans, equal bytes",
+     take_format},
+};
+
+static const struct option_command explain_command = {
+    .name = "explain",
+    .usage = "explain [--format text|json]",
+    .intro = "Prints the plan that this program was compiled from.\n",
+    .rows = explain_rows,
+    .row_count = sizeof explain_rows / sizeof explain_rows[0],
+};
+
 static int explain(const struct pipe_plan *plan, int argc, char **argv)
 {
-    const char *format = NULL;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf(
-                "usage: %s explain [--format text|json]\n\nPrints the plan that this program was "
-                "compiled from. json is canonical: equal plans, equal bytes.\n",
-                plan->name);
-            return PIPE_EXIT_OK;
-        }
-        if (format != NULL && strncmp(argv[i], "--format", 8) == 0)
-            return option_twice(plan, "explain", "--format");
-        if (strcmp(argv[i], "--format") == 0 && i + 1 < argc) {
-            format = argv[++i];
-        } else if (strncmp(argv[i], "--format=", 9) == 0) {
-            format = argv[i] + 9;
-        } else {
-            fprintf(stderr, "%s explain: unknown option '%s'; the only one is --format text|json\n",
-                    plan->name, argv[i]);
-            return PIPE_EXIT_USAGE;
-        }
-    }
-    format = format != NULL ? format : "text";
-    bool json = strcmp(format, "json") == 0;
-    if (!json && strcmp(format, "text") != 0) {
-        fprintf(stderr, "%s explain: --format '%s': expected text or json\n", plan->name, format);
-        return PIPE_EXIT_USAGE;
-    }
+    bool json = false;
+    int code = option_read(plan, &explain_command, argc, argv, &json);
+    if (code != 0)
+        return code < 0 ? PIPE_EXIT_OK : code;
     const char *text = json ? plan->plan_json : plan->explain_text;
     size_t size = strlen(text);
     bool ends = size > 0 && text[size - 1] == '\n';

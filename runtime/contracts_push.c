@@ -21,28 +21,11 @@ struct push {
     const struct pipe_plan *plan;
     struct pipe_registry *registry;
     const char *schema_file, *contract; /* --schema, --contract */
+    bool pushes;                        /* the word `push` was there */
     char subject[300], path[900];       /* of the topic in hand; the path is escaped */
     char error[512];
     uint32_t refused;
 };
-
-static void print_help(const struct pipe_plan *plan)
-{
-    printf(
-        "usage: %s contracts push [options]\n\n"
-        "Registers the versions of the contract of each topic that is read, oldest first, under\n"
-        "the subject TOPIC-value, with compatibility " LEVEL ", and prints their ids. What is\n"
-        "there already keeps its id.\n\n"
-        "options:\n"
-        "  --schema FILE     register this schema as the next version instead\n"
-        "  --contract NAME   only the topics with this contract\n\n"
-        "environment:\n"
-        "  PIPE_REGISTRY_URL                            http(s)://host:port[/path]\n"
-        "  PIPE_REGISTRY_USER, PIPE_REGISTRY_PASSWORD   or PIPE_REGISTRY_TOKEN; each also …_FILE\n"
-        "  PIPE_REGISTRY_CA_FILE                        certificates to trust, PEM\n\n"
-        "exit code: 0 all are registered, 1 one is refused or the registry does not answer\n",
-        plan->name);
-}
 
 /* ---- Talking to the registry ---- */
 
@@ -241,36 +224,58 @@ static bool push_all(struct push *push)
     return pushed > 0;
 }
 
+/* ---- Options ---- */
+
+static const char *take_schema(void *push, const char *value)
+{
+    ((struct push *)push)->schema_file = value;
+    return value[0] != '\0' ? NULL : "expected a file";
+}
+
+static const char *take_contract(void *push, const char *value)
+{
+    ((struct push *)push)->contract = value;
+    return value[0] != '\0' ? NULL : "expected the name of a contract";
+}
+
+static const char *take_push(void *context, const char *word)
+{
+    struct push *push = context;
+    if (push->pushes || strcmp(word, "push") != 0)
+        return "expected push";
+    push->pushes = true;
+    return NULL;
+}
+
+static const struct option_row rows[] = {
+    {"--schema", "FILE", "register this schema as the next version instead", take_schema},
+    {"--contract", "NAME", "only the topics with this contract", take_contract},
+};
+
+static const struct option_command command = {
+    .name = "contracts",
+    .usage = "contracts push [options]",
+    .intro =
+        "Registers the versions of the contract of each topic that is read, oldest first, under\n"
+        "the subject TOPIC-value, with compatibility " LEVEL ", and prints their ids. What is\n"
+        "there already keeps its id.\n\n"
+        "environment:\n"
+        "  PIPE_REGISTRY_URL                            http(s)://host:port[/path]\n"
+        "  PIPE_REGISTRY_USER, PIPE_REGISTRY_PASSWORD   or PIPE_REGISTRY_TOKEN; each also …_FILE\n"
+        "  PIPE_REGISTRY_CA_FILE                        certificates to trust, PEM\n\n"
+        "Exit: 0 all are registered, 1 one is refused or the registry does not answer, 2 usage.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .take_word = take_push,
+};
+
 /* 0, -1: help was printed, or an exit code after a message. */
 static int take_options(struct push *push, int argc, char **argv)
 {
-    const char *name = push->plan->name, *what = NULL;
-    for (int i = 0; i < argc; i++) {
-        bool schema = strcmp(argv[i], "--schema") == 0;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(push->plan);
-            return -1;
-        }
-        if (schema || strcmp(argv[i], "--contract") == 0) {
-            if (i + 1 == argc) {
-                fprintf(stderr, "%s contracts: a value is missing behind %s\n", name, argv[i]);
-                return PIPE_EXIT_USAGE;
-            }
-            const char **value = schema ? &push->schema_file : &push->contract;
-            if (*value != NULL)
-                return option_twice(push->plan, "contracts", argv[i]);
-            *value = argv[++i];
-        } else if (what == NULL && strcmp(argv[i], "push") == 0) {
-            what = argv[i];
-        } else {
-            fprintf(stderr,
-                    "%s contracts: unknown word '%s'; %s contracts --help tells what there is\n",
-                    name, argv[i], name);
-            return PIPE_EXIT_USAGE;
-        }
-    }
-    if (what != NULL)
-        return 0;
+    const char *name = push->plan->name;
+    int code = option_read(push->plan, &command, argc, argv, push);
+    if (code != 0 || push->pushes)
+        return code;
     fprintf(stderr, "%s contracts: what? %s contracts push registers them\n", name, name);
     return PIPE_EXIT_USAGE;
 }

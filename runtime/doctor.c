@@ -120,12 +120,13 @@ static void check_format(struct doctor *doctor)
 {
     char error[512], path[4200];
     bool created;
-    snprintf(path, sizeof path, "%.4096s/state/CURRENT", doctor->state);
+    snprintf(path, sizeof path, "%.4096s/state/CURRENT", doctor->run.state);
     if (access(path, F_OK) != 0) {
-        doctor_find(doctor, DOCTOR_NOTE, "state", NULL, "%s holds no state yet", doctor->state);
+        doctor_find(doctor, DOCTOR_NOTE, "state", NULL, "%s holds no state yet", doctor->run.state);
         return;
     }
-    struct pipe_store *store = pipe_store_open(doctor->state, true, &created, error, sizeof error);
+    struct pipe_store *store =
+        pipe_store_open(doctor->run.state, true, &created, error, sizeof error);
     if (store == NULL) {
         doctor_find(doctor, DOCTOR_PROBLEM, "state", NULL, "%s", error);
         return;
@@ -133,15 +134,16 @@ static void check_format(struct doctor *doctor)
     if (!pipe_store_can_read(pipe_store_version(store)))
         doctor_find(doctor, DOCTOR_PROBLEM, "state",
                     "delete the directory: the state is made again from the log",
-                    "%s is of format %s, this program reads " PIPE_STATE_VERSIONS, doctor->state,
-                    pipe_store_version(store));
+                    "%s is of format %s, this program reads " PIPE_STATE_VERSIONS,
+                    doctor->run.state, pipe_store_version(store));
     else if (strcmp(pipe_store_plan(store), doctor->plan->hash) != 0)
         doctor_find(doctor, DOCTOR_PROBLEM, "state",
                     "run the program of that plan, or give this one another directory",
-                    "%s is of plan %s, this program of %s", doctor->state, pipe_store_plan(store),
-                    doctor->plan->hash);
+                    "%s is of plan %s, this program of %s", doctor->run.state,
+                    pipe_store_plan(store), doctor->plan->hash);
     else
-        doctor_find(doctor, DOCTOR_OK, "state", NULL, "%s holds state of this plan", doctor->state);
+        doctor_find(doctor, DOCTOR_OK, "state", NULL, "%s holds state of this plan",
+                    doctor->run.state);
     pipe_store_close(store);
 }
 
@@ -173,18 +175,18 @@ void doctor_state(struct doctor *doctor)
 {
     char error[256] = "";
     struct stat status;
-    if (doctor->state == NULL) {
+    if (doctor->run.state == NULL) {
         doctor_find(doctor, DOCTOR_SKIPPED, "state", NULL, "name the directory with --state DIR");
         return;
     }
-    bool there = stat(doctor->state, &status) == 0;
+    bool there = stat(doctor->run.state, &status) == 0;
     char dir[4200];
-    snprintf(dir, sizeof dir, "%.4096s", doctor->state);
+    snprintf(dir, sizeof dir, "%.4096s", doctor->run.state);
     while (!there && stat(dir, &status) != 0 && take_last(dir)) {
     } /* a run would make it in this one */
     if (there && !S_ISDIR(status.st_mode)) {
         doctor_find(doctor, DOCTOR_PROBLEM, "state", "name another with --state",
-                    "%s is not a directory", doctor->state);
+                    "%s is not a directory", doctor->run.state);
         return;
     }
     if (there ? !is_writable(dir, error, sizeof error) : access(dir, W_OK | X_OK) != 0)
@@ -192,7 +194,7 @@ void doctor_state(struct doctor *doctor)
                     "%s cannot be written: %s", dir, there ? error : strerror(errno));
     if (!there)
         doctor_find(doctor, DOCTOR_NOTE, "state", NULL,
-                    "%s is not there yet: the first run makes it", doctor->state);
+                    "%s is not there yet: the first run makes it", doctor->run.state);
     else
         check_format(doctor);
     check_space(doctor, dir);
@@ -200,68 +202,49 @@ void doctor_state(struct doctor *doctor)
 
 /* ---- Options ---- */
 
-static void print_help(const struct pipe_plan *plan)
+static const char *take_json(void *doctor, const char *value)
 {
-    printf(
-        "usage: %s doctor [options]\n\n"
+    (void)value;
+    ((struct doctor *)doctor)->json = true;
+    return NULL;
+}
+
+static const char *refuse_embedded(void *doctor, const char *value)
+{
+    (void)doctor, (void)value;
+    return "it takes no directory of a run, it asks the servers that the environment names; of the "
+           "state: --state DIR";
+}
+
+static const struct option_row rows[] = {
+    {"--state", "DIR", "the directory of the state that the run is given", option_take_state},
+    {"--kafka", "KEY=VALUE", "a property of librdkafka", option_take_kafka},
+    {"--json", option_no_value, "one JSON object", take_json},
+    {"--embedded", "DIR", NULL, refuse_embedded},
+};
+
+static const struct option_command command = {
+    .name = "doctor",
+    .usage = "doctor [options]",
+    .intro =
         "Asks every server that the environment names whether it is as the pipeline needs it, and\n"
         "says what to change: Kafka (PIPE_KAFKA_BOOTSTRAP), the schema registry\n"
         "(PIPE_REGISTRY_URL), ClickHouse (PIPE_CLICKHOUSE_URL), the directory of the state. It\n"
-        "changes nothing that is there; on ClickHouse it makes and drops a table of its own.\n\n"
-        "options:\n"
-        "  --state DIR         the directory of the state that the run is given\n"
-        "  --kafka KEY=VALUE   a property of librdkafka\n"
-        "  --json              one JSON object\n\n"
-        "exit code: 0 no problems, 1 problems, 2 usage\n",
-        plan->name);
-}
+        "changes nothing that is there; on ClickHouse it makes and drops a table of its own.\n"
+        "Exit: 0 no problems, 1 problems, 2 usage.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+};
 
 /* 0, -1: help was printed, or an exit code after a message. */
 static int take_options(struct doctor *doctor, int argc, char **argv)
 {
-    const char *name = doctor->plan->name, *wrong = NULL;
     char error[512];
-    for (int i = 0; i < argc; i++) {
-        bool state = strcmp(argv[i], "--state") == 0, kafka = strcmp(argv[i], "--kafka") == 0;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(doctor->plan);
-            return -1;
-        }
-        if (strcmp(argv[i], "--json") == 0) {
-            doctor->json = true;
-            continue;
-        }
-        if (strcmp(argv[i], "--embedded") == 0) {
-            fprintf(stderr,
-                    "%s doctor: --embedded: it takes no directory of a run, it asks the servers "
-                    "that the environment names; of the state: --state DIR\n",
-                    name);
-            return PIPE_EXIT_USAGE;
-        }
-        if (!state && !kafka) {
-            fprintf(stderr, "%s doctor: unexpected '%s'; %s doctor --help lists the options\n",
-                    name, argv[i], name);
-            return PIPE_EXIT_USAGE;
-        }
-        if (i + 1 == argc) {
-            fprintf(stderr, "%s doctor: a value is missing behind %s\n", name, argv[i]);
-            return PIPE_EXIT_USAGE;
-        }
-        if (state && doctor->state != NULL)
-            return option_twice(doctor->plan, "doctor", argv[i]);
-        if (state)
-            doctor->state = argv[++i];
-        else
-            wrong = pipe_kafka_take(&doctor->kafka, argv[++i]);
-        if (wrong != NULL) {
-            fprintf(stderr, "%s doctor: --kafka: %s\n", name, wrong);
-            return PIPE_EXIT_USAGE;
-        }
-    }
-    if (pipe_kafka_environment(&doctor->kafka, error, sizeof error))
-        return 0;
-    fprintf(stderr, "%s doctor: %s\n", name, error);
-    return PIPE_EXIT_USAGE;
+    int code = option_read(doctor->plan, &command, argc, argv, doctor);
+    if (code != 0 || pipe_kafka_environment(&doctor->run.kafka, error, sizeof error))
+        return code;
+    fprintf(stderr, "%s doctor: %s\n", doctor->plan->name, error);
+    return PIPE_EXIT_DATA;
 }
 
 int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv)
@@ -284,6 +267,6 @@ int pipe_doctor_main(const struct pipe_plan *plan, int argc, char **argv)
         free(doctor.findings[i].advice);
     }
     free(doctor.findings);
-    pipe_kafka_options_free(&doctor.kafka);
+    pipe_options_free(&doctor.run);
     return code < 0 ? PIPE_EXIT_OK : code;
 }

@@ -20,9 +20,8 @@ struct doctor_finding {
 };
 
 struct doctor {
+    struct pipe_run_options run; /* first: --kafka; --state, NULL: not looked at */
     const struct pipe_plan *plan;
-    struct pipe_kafka_options kafka;
-    const char *state; /* the directory; NULL: not looked at */
     bool json;
     struct doctor_finding *findings;
     size_t count;

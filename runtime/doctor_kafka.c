@@ -54,7 +54,7 @@ static bool check_brokers(struct doctor *doctor, struct kafka_admin *admin, uint
         return false;
     }
     doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%u broker%s at %s", *count, *count == 1 ? "" : "s",
-                pipe_kafka_value(&doctor->kafka, "bootstrap.servers"));
+                pipe_kafka_value(&doctor->run.kafka, "bootstrap.servers"));
     for (uint32_t i = 0; i < *count && i < BROKERS_MOST; i++)
         check_broker(doctor, admin, ids[i]);
     return true;
@@ -189,7 +189,7 @@ static void check_topics(struct doctor *doctor, struct kafka_admin *admin, uint3
 /* With users there are rights, which an older librdkafka cannot ask for. */
 static void tell_of_rights(struct doctor *doctor, const struct kafka_admin *admin)
 {
-    const char *protocol = pipe_kafka_value(&doctor->kafka, "security.protocol");
+    const char *protocol = pipe_kafka_value(&doctor->run.kafka, "security.protocol");
     const char *group = kafka_admin_group(admin);
     char advice[512];
     if (kafka_admin_asks_rights || protocol == NULL || strcasecmp(protocol, "plaintext") == 0)
@@ -224,12 +224,13 @@ void doctor_kafka(struct doctor *doctor)
                     "no source or sink of the pipeline is a topic");
         return;
     }
-    if (pipe_kafka_value(&doctor->kafka, "bootstrap.servers") == NULL) {
+    if (pipe_kafka_value(&doctor->run.kafka, "bootstrap.servers") == NULL) {
         doctor_find(doctor, DOCTOR_SKIPPED, AREA, NULL, "PIPE_KAFKA_BOOTSTRAP is not set");
         return;
     }
-    doctor->kafka.instance = doctor->kafka.instance != NULL ? doctor->kafka.instance : "doctor";
-    bool ok = pipe_kafka_config(doctor->plan, &doctor->kafka, &config, error, sizeof error);
+    doctor->run.kafka.instance =
+        doctor->run.kafka.instance != NULL ? doctor->run.kafka.instance : "doctor";
+    bool ok = pipe_kafka_config(doctor->plan, &doctor->run.kafka, &config, error, sizeof error);
     if (!ok || !kafka_admin_open(&admin, &config)) {
         doctor_find(doctor, DOCTOR_PROBLEM, AREA, NULL, "%s", ok ? admin.error : error);
     } else {

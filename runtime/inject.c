@@ -138,8 +138,8 @@ static bool check_names(struct injection *in)
     json_decref(json);
     return ok && (values == 1 || bad_line(in,
                                           "expected one of value, value_text and value_base64, but "
-                                          "there %s %d",
-                                          values == 1 ? "is" : "are", values));
+                                          "there are %d",
+                                          values));
 }
 
 /* The record's value: encoded by the contract, or the bytes as they are given. */
@@ -310,9 +310,32 @@ static bool inject(struct injection *in)
 
 /* ---- The command line ---- */
 
-static const char help[] =
-    "usage: %s inject --embedded DIR [--source NAME] ROWS.jsonl\n"
-    "\n"
+struct inject_options {
+    struct pipe_run_options run; /* first: --embedded */
+    const char *source, *file;   /* source NULL: the only one that reads a topic */
+};
+
+static const char *take_source(void *options, const char *value)
+{
+    ((struct inject_options *)options)->source = value;
+    return value[0] != '\0' ? NULL : "expected the name of a source";
+}
+
+static const char *take_file(void *context, const char *word)
+{
+    struct inject_options *options = context;
+    if (options->file != NULL)
+        return "one file at a time";
+    options->file = word;
+    return NULL;
+}
+
+static const struct option_row rows[] = {
+    {"--embedded", "DIR", "the run directory; made if it is not there", option_take_embedded},
+    {"--source", "NAME", "whose topic; not needed where one source reads a topic", take_source},
+};
+
+static const char intro[] =
     "Appends the rows of a file to the embedded topic of a source, in their order. A row is one "
     "JSON\n"
     "object a line:\n"
@@ -334,77 +357,27 @@ static const char help[] =
     "it\n"
     "again to read the rows.\n"
     "Exit: 0 done, 1 a bad row or disk, 2 usage, 3 the file was changed, or the directory is of\n"
-    "another plan.\n"
-    "\n"
-    "options:\n"
-    "  --embedded DIR           the run directory; made if it is not there\n"
-    "  --source NAME            whose topic; not needed where one source reads a topic\n";
+    "another plan.\n";
 
-struct inject_options {
-    const char *dir, *source, *file; /* source NULL: the only one that reads a topic */
+static const struct option_command command = {
+    .name = "inject",
+    .usage = "inject --embedded DIR [--source NAME] ROWS.jsonl",
+    .intro = intro,
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .take_word = take_file,
 };
-
-/* The value of an option that begins at argv[*at]: `--name VALUE` or `--name=VALUE`. */
-static bool take_value(const struct pipe_plan *plan, const char *name, int argc, char **argv,
-                       int *at, const char **value)
-{
-    size_t size = strlen(name);
-    if (*value != NULL)
-        return option_twice(plan, "inject", name) == 0;
-    if (argv[*at][size] == '=')
-        *value = argv[*at] + size + 1;
-    else
-        *value = *at + 1 < argc ? argv[++*at] : "";
-    if (**value != '\0')
-        return true;
-    fprintf(stderr, "%s inject: %s needs a value\n", plan->name, name);
-    return false;
-}
-
-static bool is_option(const char *word, const char *name)
-{
-    size_t size = strlen(name);
-    return strncmp(word, name, size) == 0 && (word[size] == '\0' || word[size] == '=');
-}
-
-static int unexpected_word(const struct pipe_plan *plan, const char *word)
-{
-    static const char *const names[] = {"--embedded", "--source"};
-    const char *nearest = word[0] == '-' ? pipe_nearest(word, names, 2) : NULL;
-    if (word[0] == '-')
-        fprintf(stderr, "%s inject: unknown option '%s'", plan->name, word);
-    else
-        fprintf(stderr, "%s inject: one file at a time, not also '%s'", plan->name, word);
-    if (nearest != NULL)
-        fprintf(stderr, "; did you mean %s?", nearest);
-    fprintf(stderr, "\n%s inject --help tells more\n", plan->name);
-    return PIPE_EXIT_USAGE;
-}
 
 /* 0, -1: help was printed, or the exit code after a message. */
 static int read_options(const struct pipe_plan *plan, int argc, char **argv,
                         struct inject_options *options)
 {
-    for (int i = 0; i < argc; i++) {
-        const char *word = argv[i];
-        bool good = true;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return printf(help, plan->name), -1;
-        if (is_option(word, "--embedded"))
-            good = take_value(plan, "--embedded", argc, argv, &i, &options->dir);
-        else if (is_option(word, "--source"))
-            good = take_value(plan, "--source", argc, argv, &i, &options->source);
-        else if (word[0] == '-' || options->file != NULL)
-            return unexpected_word(plan, word);
-        else
-            options->file = word;
-        if (!good)
-            return PIPE_EXIT_USAGE;
-    }
-    if (options->dir != NULL && options->file != NULL)
-        return 0;
+    int code = option_read(plan, &command, argc, argv, options);
+    const char *missing = options->run.embedded == NULL ? "where to?" : "which rows?";
+    if (code != 0 || (options->run.embedded != NULL && options->file != NULL))
+        return code;
     fprintf(stderr, "%s inject: %s %s inject --embedded DIR --source NAME ROWS.jsonl\n", plan->name,
-            options->dir == NULL ? "where to?" : "which rows?", plan->name);
+            missing, plan->name);
     return PIPE_EXIT_USAGE;
 }
 
@@ -448,11 +421,10 @@ int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv)
     int code = read_options(plan, argc, argv, &options);
     if (code != 0)
         return code < 0 ? PIPE_EXIT_OK : code;
-    struct pipe_run_options run = {.embedded = options.dir};
     struct injection in = {.path = options.file, .source = find_source(plan, options.source)};
     if (in.source == NULL)
         return PIPE_EXIT_USAGE;
-    in.engine = engine_new(plan, &run);
+    in.engine = engine_new(plan, &options.run);
     pipe_arena_init(&in.arena, ROW_MAX_BYTES);
     if (inject(&in)) {
         int64_t before = in.done - in.appended;

@@ -117,16 +117,15 @@ static bool parse_size(const char *text, int64_t *out)
 
 const char option_no_value[] = "";
 
-void option_usage(const struct pipe_plan *plan, const char *command, const char *intro,
-                  const struct option_row *rows, size_t count)
+static void print_usage(const struct pipe_plan *plan, const struct option_command *command)
 {
-    printf("usage: %s %s\n\n%s\n", plan->name, command, intro);
-    if (count > 0)
-        printf("options:\n");
-    for (size_t i = 0; i < count; i++) {
+    printf("usage: %s %s\n\n%s\noptions:\n", plan->name, command->usage, command->intro);
+    for (size_t i = 0; i < command->row_count; i++) {
+        const struct option_row *row = &command->rows[i];
         char left[64];
-        snprintf(left, sizeof left, "%s %s", rows[i].name, rows[i].argument);
-        printf("  %-24s %s\n", left, rows[i].help);
+        snprintf(left, sizeof left, "%s %s", row->name, row->argument);
+        if (row->help != NULL)
+            printf("  %-24s %s\n", left, row->help);
     }
 }
 
@@ -138,16 +137,18 @@ void option_did_you_mean(const char *nearest)
     fputc('\n', stderr);
 }
 
-static int unknown_option(const struct pipe_plan *plan, const char *command, const char *word,
-                          const struct option_row *rows, size_t count)
+static int unknown_option(const struct pipe_plan *plan, const struct option_command *command,
+                          const char *word)
 {
     const char *names[32];
-    for (size_t i = 0; i < count && i < 32; i++)
-        names[i] = rows[i].name;
-    const char *nearest = pipe_nearest(word, names, count < 32 ? count : 32);
-    fprintf(stderr, "%s %s: unknown option '%s'", plan->name, command, word);
-    option_did_you_mean(nearest);
-    fprintf(stderr, "%s %s --help lists the options\n", plan->name, command);
+    size_t count = 0;
+    for (size_t i = 0; i < command->row_count && count < 32; i++) {
+        if (command->rows[i].help != NULL)
+            names[count++] = command->rows[i].name;
+    }
+    fprintf(stderr, "%s %s: unknown option '%s'", plan->name, command->name, word);
+    option_did_you_mean(pipe_nearest(word, names, count));
+    fprintf(stderr, "%s %s --help lists the options\n", plan->name, command->name);
     return PIPE_EXIT_USAGE;
 }
 
@@ -170,58 +171,107 @@ static int bad_value(const struct pipe_plan *plan, const char *command,
     return PIPE_EXIT_USAGE;
 }
 
-int option_twice(const struct pipe_plan *plan, const char *command, const char *name)
-{
-    fprintf(stderr, "%s %s: %s is given twice; which one counts?\n", plan->name, command, name);
-    return PIPE_EXIT_USAGE;
-}
-
 /* Each of its values is about something else: a property, a source or sink. */
 static bool has_many(const struct option_row *row)
 {
     return row->take == option_take_kafka || row->take == option_take_path;
 }
 
-int option_take(const struct pipe_plan *plan, const char *command, int argc, char **argv, int *at,
-                const struct option_row *rows, size_t count, uint64_t *seen, void *options)
+/* Takes `argv[*at]`, and its value: as --name=value, or the next word. 0: taken. `seen`: the rows
+ * that were. */
+static int take(const struct pipe_plan *plan, const struct option_command *command, int argc,
+                char **argv, int *at, uint64_t *seen, void *options)
 {
     char word[64];
     const char *equals = strchr(argv[*at], '='), *value = NULL;
     size_t size = equals != NULL ? (size_t)(equals - argv[*at]) : strlen(argv[*at]);
     snprintf(word, sizeof word, "%.*s", (int)(size < 63 ? size : 63), argv[*at]);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(word, rows[i].name) != 0)
+    for (size_t i = 0; i < command->row_count; i++) {
+        const struct option_row *row = &command->rows[i];
+        if (strcmp(word, row->name) != 0)
             continue;
-        if (rows[i].argument == option_no_value) {
+        if (row->argument == option_no_value) {
             if (equals != NULL)
-                return bad_value(plan, command, &rows[i], equals + 1, "takes no value");
+                return bad_value(plan, command->name, row, equals + 1, "takes no value");
         } else if (equals != NULL) {
             value = equals + 1;
         } else if (*at + 1 < argc) {
             value = argv[++*at];
         } else {
-            return bad_value(plan, command, &rows[i], NULL, NULL);
+            return bad_value(plan, command->name, row, NULL, NULL);
         }
-        if (value != NULL && !has_many(&rows[i]) && (*seen & UINT64_C(1) << i) != 0)
-            return option_twice(plan, command, word);
+        if (value != NULL && !has_many(row) && (*seen & UINT64_C(1) << i) != 0) {
+            fprintf(stderr, "%s %s: %s is given twice; which one counts?\n", plan->name,
+                    command->name, word);
+            return PIPE_EXIT_USAGE;
+        }
         *seen |= UINT64_C(1) << i;
-        const char *wrong = rows[i].take(options, value);
+        const char *wrong = row->take(options, value);
         return wrong == NULL
                    ? 0
-                   : bad_value(plan, command, &rows[i], value != NULL ? value : "", wrong);
+                   : bad_value(plan, command->name, row, value != NULL ? value : "", wrong);
     }
-    return unknown_option(plan, command, word, rows, count);
+    return unknown_option(plan, command, word);
+}
+
+int option_read(const struct pipe_plan *plan, const struct option_command *command, int argc,
+                char **argv, void *options)
+{
+    uint64_t seen = 0;
+    for (int i = 0; i < argc; i++) {
+        const char *wrong = "options begin with --";
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_usage(plan, command);
+            return -1;
+        }
+        if (argv[i][0] == '-') {
+            int code = take(plan, command, argc, argv, &i, &seen, options);
+            if (code != 0)
+                return code;
+            continue;
+        }
+        if (command->take_word != NULL)
+            wrong = command->take_word(options, argv[i]);
+        if (wrong == NULL)
+            continue;
+        fprintf(stderr, "%s %s: unexpected '%s'; %s\n", plan->name, command->name, argv[i], wrong);
+        return PIPE_EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* ---- plan|apply ---- */
+
+const char *option_take_action(const char **action, const char *word)
+{
+    if (*action != NULL)
+        return "one word is enough, plan or apply";
+    if (strcmp(word, "plan") != 0 && strcmp(word, "apply") != 0)
+        return "expected plan or apply";
+    *action = word;
+    return NULL;
+}
+
+int option_need_action(const struct pipe_plan *plan, const char *command, const char *action,
+                       bool *apply)
+{
+    *apply = action != NULL && strcmp(action, "apply") == 0;
+    if (action != NULL)
+        return 0;
+    fprintf(stderr, "%s %s: plan or apply? %s %s --help tells more\n", plan->name, command,
+            plan->name, command);
+    return PIPE_EXIT_USAGE;
 }
 
 /* ---- run ---- */
 
-static const char *take_embedded(void *options, const char *value)
+const char *option_take_embedded(void *options, const char *value)
 {
     ((struct pipe_run_options *)options)->embedded = value;
     return value[0] != '\0' ? NULL : "expected a directory";
 }
 
-static const char *take_state(void *options, const char *value)
+const char *option_take_state(void *options, const char *value)
 {
     ((struct pipe_run_options *)options)->state = value;
     return value[0] != '\0' ? NULL : "expected a directory";
@@ -406,10 +456,10 @@ static const char *take_schema_wait(void *options, const char *value)
 
 static const struct option_row run_rows[] = {
     {"--embedded", "DIR", "keep topics, tables and state in DIR; run it again to go on",
-     take_embedded},
+     option_take_embedded},
     {"--kafka", "KEY=VALUE", "a property of librdkafka, for example bootstrap.servers=host:9092",
      option_take_kafka},
-    {"--state", "DIR", "with Kafka: keep the state there (NAME.state)", take_state},
+    {"--state", "DIR", "with Kafka: keep the state there (NAME.state)", option_take_state},
     {"--instance", "NAME", "with Kafka: of this process (made once, kept with the state)",
      take_instance},
     {"--group", "NAME", "with Kafka: share the topics as this group (pipec.NAME)",
@@ -454,8 +504,6 @@ static const struct option_row run_rows[] = {
      "wait so long for a schema id that the registry does not know (30s), then reject",
      take_schema_wait},
 };
-#define RUN_ROWS (sizeof run_rows / sizeof run_rows[0])
-
 static const char run_intro[] =
     "Reads the sources, runs the pipeline, and commits outputs, positions and time together, so "
     "that a\n"
@@ -475,6 +523,14 @@ static const char run_intro[] =
     "configuration, disk or a limit, 2 usage, 3 state of another plan, "
     "secret,\n"
     "input or output, 4 internal error.\n";
+
+static const struct option_command run_command = {
+    .name = "run",
+    .usage = "run [options]",
+    .intro = run_intro,
+    .rows = run_rows,
+    .row_count = sizeof run_rows / sizeof run_rows[0],
+};
 
 static bool is_source_or_sink(const struct pipe_plan *plan, const char *name)
 {
@@ -513,7 +569,6 @@ int option_check_paths(const struct pipe_plan *plan, const char *command,
 int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options)
 {
-    uint64_t seen = 0;
     *options = (struct pipe_run_options){
         .feeder = {.count = -1, .rate_per_hour = RATE_PER_HOUR, .seed = 1},
         .commit_ms = plan->commit_ms > 0 ? plan->commit_ms : 100,
@@ -522,24 +577,13 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
         .schema_wait_ms = SCHEMA_WAIT_MS,
         .state_bytes = PIPE_STATE_BYTES,
     };
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan, "run [options]", run_intro, run_rows, RUN_ROWS);
-            return -1;
-        }
-        if (argv[i][0] != '-') {
-            fprintf(stderr, "%s run: unexpected '%s'; options begin with --\n", plan->name,
-                    argv[i]);
-            return PIPE_EXIT_USAGE;
-        }
-        int code = option_take(plan, "run", argc, argv, &i, run_rows, RUN_ROWS, &seen, options);
-        if (code != 0)
-            return code;
-    }
+    int code = option_read(plan, &run_command, argc, argv, options);
+    if (code != 0)
+        return code;
     /* Endless traffic begins now and goes on in real time. */
     if (!options->has_start)
         options->feeder.start_ms = options->has_count ? TRAFFIC_START_MS : engine_wall_ms();
-    int code = option_check_paths(plan, "run", options);
+    code = option_check_paths(plan, "run", options);
     return code != 0 ? code : pipe_options_check_run(plan, options);
 }
 
@@ -548,7 +592,7 @@ int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
 static const struct option_row follow_rows[] = {
     {"--kafka", "KEY=VALUE", "a property of librdkafka, for example bootstrap.servers=host:9092",
      option_take_kafka},
-    {"--state", "DIR", "keep the name of the instance there (NAME.state)", take_state},
+    {"--state", "DIR", "keep the name of the instance there (NAME.state)", option_take_state},
     {"--instance", "NAME", "of this process (made once, kept there)", take_instance},
     {"--group", "NAME", "the group of the runs (pipec.NAME)", option_take_group},
     {"--accept-gap", option_no_value, "go on behind records that retention has deleted",
@@ -564,22 +608,22 @@ static const char follow_intro[] =
     "then.\n"
     "Ends by SIGTERM. Exit: as run.\n";
 
+static const struct option_command follow_command = {
+    .name = "follow",
+    .usage = "follow [options]",
+    .intro = follow_intro,
+    .rows = follow_rows,
+    .row_count = sizeof follow_rows / sizeof follow_rows[0],
+};
+
 int pipe_options_follow(const struct pipe_plan *plan, int argc, char **argv,
                         struct pipe_run_options *options)
 {
-    const size_t count = sizeof follow_rows / sizeof follow_rows[0];
     char error[512];
-    uint64_t seen = 0;
     *options = (struct pipe_run_options){.commit_ms = 1};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan, "follow [options]", follow_intro, follow_rows, count);
-            return -1;
-        }
-        int code = option_take(plan, "follow", argc, argv, &i, follow_rows, count, &seen, options);
-        if (code != 0)
-            return code;
-    }
+    int code = option_read(plan, &follow_command, argc, argv, options);
+    if (code != 0)
+        return code;
     if (!pipe_kafka_environment(&options->kafka, error, sizeof error)) {
         fprintf(stderr, "%s follow: %s\n", plan->name, error);
         return PIPE_EXIT_DATA;

@@ -56,7 +56,6 @@ static const struct option_row traffic_rows[] = {
     {"--replace", option_no_value, "overwrite these files if they are there", option_take_replace},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
 };
-#define TRAFFIC_ROWS (sizeof traffic_rows / sizeof traffic_rows[0])
 
 static const char traffic_intro[] =
     "Writes the events of the `traffic` statement to files, or to Kafka. The faults of the "
@@ -76,6 +75,14 @@ static const char traffic_intro[] =
     "twice. Several at once\nneed a --seed each, which gives each its own ids and sessions.\n"
     "Exit: 0 done or stopped, 1 disk or Kafka, 2 usage, 3 other options or another plan than "
     "before.\n";
+
+static const struct option_command traffic_command = {
+    .name = "traffic",
+    .usage = "traffic [--to DIR] [options]",
+    .intro = traffic_intro,
+    .rows = traffic_rows,
+    .row_count = sizeof traffic_rows / sizeof traffic_rows[0],
+};
 
 /* Files or Kafka: 0, or the exit code after a message. */
 static int choose_target(const struct pipe_plan *plan, struct pipe_traffic_options *options)
@@ -129,26 +136,11 @@ static void set_traffic_defaults(struct pipe_traffic_options *options)
 int pipe_options_traffic(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_traffic_options *options)
 {
-    uint64_t seen = 0;
     *options = (struct pipe_traffic_options){
         .run = {.feeder = {.rate_per_hour = RATE_PER_HOUR, .seed = 1}}};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan, "traffic [--to DIR] [options]", traffic_intro, traffic_rows,
-                         TRAFFIC_ROWS);
-            return -1;
-        }
-        if (argv[i][0] != '-') {
-            fprintf(stderr, "%s traffic: unexpected '%s'; options begin with --\n", plan->name,
-                    argv[i]);
-            return PIPE_EXIT_USAGE;
-        }
-        int code = option_take(plan, "traffic", argc, argv, &i, traffic_rows, TRAFFIC_ROWS, &seen,
-                               options);
-        if (code != 0)
-            return code;
-    }
-    int code = choose_target(plan, options);
+    int code = option_read(plan, &traffic_command, argc, argv, options);
+    if (code == 0)
+        code = choose_target(plan, options);
     if (code == 0)
         set_traffic_defaults(options);
     return code;
@@ -226,7 +218,6 @@ static const struct option_row reconcile_rows[] = {
      "leave out tables on a server, where PIPE_CLICKHOUSE_URL is not set", take_without_tables},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
 };
-#define RECONCILE_ROWS (sizeof reconcile_rows / sizeof reconcile_rows[0])
 
 static const char reconcile_intro[] =
     "Runs every task again over what is committed in DIR, from the first record and without state, "
@@ -243,30 +234,31 @@ static const char reconcile_intro[] =
     "exact, unless --without-tables.\n"
     "Exit: 0 exact, 1 not, or an error, 2 usage, 3 another plan or input.\n";
 
+static const char *take_directory(void *context, const char *word)
+{
+    struct reconcile_options *options = context;
+    if (options->dir != NULL)
+        return "one directory at a time";
+    options->dir = word;
+    return NULL;
+}
+
+static const struct option_command reconcile_command = {
+    .name = "reconcile",
+    .usage = "reconcile [DIR] [options]",
+    .intro = reconcile_intro,
+    .rows = reconcile_rows,
+    .row_count = sizeof reconcile_rows / sizeof reconcile_rows[0],
+    .take_word = take_directory,
+};
+
 int reconcile_read_options(const struct pipe_plan *plan, int argc, char **argv,
                            struct reconcile_options *options)
 {
-    uint64_t seen = 0;
     *options = (struct reconcile_options){0};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan, "reconcile [DIR] [options]", reconcile_intro, reconcile_rows,
-                         RECONCILE_ROWS);
-            return -1;
-        }
-        if (argv[i][0] == '-') {
-            int code = option_take(plan, "reconcile", argc, argv, &i, reconcile_rows,
-                                   RECONCILE_ROWS, &seen, options);
-            if (code != 0)
-                return code;
-        } else if (options->dir != NULL) {
-            fprintf(stderr, "%s reconcile: one directory at a time, not also '%s'\n", plan->name,
-                    argv[i]);
-            return PIPE_EXIT_USAGE;
-        } else {
-            options->dir = argv[i];
-        }
-    }
+    int code = option_read(plan, &reconcile_command, argc, argv, options);
+    if (code != 0)
+        return code;
     bool given = options->run.kafka.property_count > 0 || options->run.kafka.group != NULL;
     if (options->dir == NULL || given)
         return choose_kafka(plan, "reconcile", options->dir, &options->run.kafka);
@@ -310,7 +302,6 @@ static const struct option_row inspect_rows[] = {
     {"--from", "N", "dump, table: begin at offset N", take_from},
     {"--limit", "N", "dump, table: at most N records, partition after partition", take_limit},
 };
-#define INSPECT_ROWS (sizeof inspect_rows / sizeof inspect_rows[0])
 
 static const char inspect_intro[] =
     "Shows what a run directory holds, or without one, with --kafka or PIPE_KAFKA_BOOTSTRAP, what "
@@ -380,55 +371,64 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
     return 0;
 }
 
+struct inspect_line {
+    struct pipe_inspect_options options; /* first */
+    const char *words[4];
+    int count;
+};
+
+/* More than there may be are told by bad_inspect, which knows what they stand behind. */
+static const char *take_inspect_word(void *context, const char *word)
+{
+    struct inspect_line *line = context;
+    if (line->count < 4)
+        line->words[line->count++] = word;
+    return NULL;
+}
+
+static const struct option_command inspect_command = {
+    .name = "inspect",
+    .usage = "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC | table SINK] "
+             "[options]",
+    .intro = inspect_intro,
+    .rows = inspect_rows,
+    .row_count = sizeof inspect_rows / sizeof inspect_rows[0],
+    .take_word = take_inspect_word,
+};
+
 /* The words: DIR unless it is Kafka, what, TOPIC; *extra: one too many. */
-static void take_words(struct pipe_inspect_options *options, bool kafka, const char **words,
-                       int count, const char **extra)
+static void place_words(const struct inspect_line *line, bool kafka,
+                        struct pipe_inspect_options *options, const char **extra)
 {
     int at = 0;
     *extra = NULL;
-    options->dir = !kafka && at < count ? words[at++] : NULL;
-    if (at < count)
-        options->what = words[at++];
-    if (at < count)
-        options->topic = words[at++];
-    if (at < count)
-        *extra = words[at];
+    options->dir = !kafka && at < line->count ? line->words[at++] : NULL;
+    if (at < line->count)
+        options->what = line->words[at++];
+    if (at < line->count)
+        options->topic = line->words[at++];
+    if (at < line->count)
+        *extra = line->words[at];
 }
 
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
                          struct pipe_inspect_options *options)
 {
-    const char *words[4], *extra;
-    int count = 0;
-    uint64_t seen = 0;
-    *options = (struct pipe_inspect_options){
-        .what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX};
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            option_usage(plan,
-                         "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC | "
-                         "table SINK] [options]",
-                         inspect_intro, inspect_rows, INSPECT_ROWS);
-            return -1;
-        }
-        if (argv[i][0] != '-') {
-            if (count < 4)
-                words[count++] = argv[i];
-            continue;
-        }
-        int code = option_take(plan, "inspect", argc, argv, &i, inspect_rows, INSPECT_ROWS, &seen,
-                               options);
-        if (code != 0)
-            return code;
-    }
+    struct inspect_line line = {
+        .options = {.what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX}};
+    const char *extra;
+    int code = option_read(plan, &inspect_command, argc, argv, &line);
+    *options = line.options;
+    if (code != 0)
+        return code;
     const struct pipe_kafka_options *kafka = &options->run.kafka;
     bool given = kafka->property_count > 0 || kafka->group != NULL;
-    bool directory = !given && count > 0 && !is_inspect_word(words[0]);
+    bool directory = !given && line.count > 0 && !is_inspect_word(line.words[0]);
     if (!directory) {
-        int code = choose_kafka(plan, "inspect", NULL, &options->run.kafka);
+        code = choose_kafka(plan, "inspect", NULL, &options->run.kafka);
         if (code != 0)
             return code;
     }
-    take_words(options, !directory, words, count, &extra);
+    place_words(&line, !directory, options, &extra);
     return bad_inspect(plan, options, extra);
 }

@@ -4,67 +4,66 @@
 #include <stdio.h>
 
 #include "engine.h"
+#include "options.h"
 
 #define STATEMENT_MS 60000
 
 struct tables_options {
+    const char *action; /* the word; NULL: not given */
     bool apply, sql;
 };
 
 /* ---- Options ---- */
 
-static void print_help(const struct pipe_plan *plan)
+static const char *take_action(void *options, const char *word)
 {
-    printf(
-        "usage: %s tables plan|apply [--sql]\n\n"
+    return option_take_action(&((struct tables_options *)options)->action, word);
+}
+
+static const char *take_sql(void *options, const char *value)
+{
+    (void)value;
+    ((struct tables_options *)options)->sql = true;
+    return NULL;
+}
+
+static const char *refuse_embedded(void *options, const char *value)
+{
+    (void)options, (void)value;
+    return "it takes no directory of a run, it is about the tables of the server "
+           "(PIPE_CLICKHOUSE_URL)";
+}
+
+static const struct option_row rows[] = {
+    {"--sql", option_no_value, "print the statements too", take_sql},
+    {"--embedded", "DIR", NULL, refuse_embedded},
+};
+
+static const struct option_command command = {
+    .name = "tables",
+    .usage = "tables plan|apply [--sql]",
+    .intro =
         "Compares the ClickHouse tables that the pipeline needs with those of the server. plan "
-        "says\n"
-        "what differs and changes nothing; apply makes what is missing, adds columns, puts "
-        "settings\n"
-        "right. Whatever could lose rows or values is refused, and then nothing is changed.\n\n"
-        "options:\n"
-        "  --sql   print the statements too\n\n"
+        "says\nwhat differs and changes nothing; apply makes what is missing, adds columns, puts "
+        "settings\nright. Whatever could lose rows or values is refused, and then nothing is "
+        "changed.\n"
         "The server: PIPE_CLICKHOUSE_URL=http(s)://host:port[/database], PIPE_CLICKHOUSE_USER and\n"
         "PIPE_CLICKHOUSE_PASSWORD or PIPE_CLICKHOUSE_TOKEN, PIPE_CLICKHOUSE_CA_FILE; each also\n"
-        "…_FILE.\n\n"
-        "exit code: 0 all is as planned, 1 something is not, 2 usage\n",
-        plan->name);
-}
+        "…_FILE.\n"
+        "Exit: 0 all is as planned, 1 something is not, 2 usage.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .take_word = take_action,
+};
 
 /* 0 and filled, -1: help was printed, or an exit code after a message. */
 static int take_options(const struct pipe_plan *plan, int argc, char **argv,
                         struct tables_options *options)
 {
-    const char *what = NULL;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(plan);
-            return -1;
-        }
-        if (strcmp(argv[i], "--sql") == 0) {
-            options->sql = true;
-        } else if (what == NULL &&
-                   (strcmp(argv[i], "plan") == 0 || strcmp(argv[i], "apply") == 0)) {
-            what = argv[i];
-        } else if (strcmp(argv[i], "--embedded") == 0) {
-            fprintf(stderr,
-                    "%s tables: --embedded: it takes no directory of a run, it is about the "
-                    "tables of the server (PIPE_CLICKHOUSE_URL)\n",
-                    plan->name);
-            return PIPE_EXIT_USAGE;
-        } else {
-            fprintf(stderr, "%s tables: unexpected '%s'; %s tables --help tells more\n", plan->name,
-                    argv[i], plan->name);
-            return PIPE_EXIT_USAGE;
-        }
-    }
-    if (what == NULL) {
-        fprintf(stderr, "%s tables: plan or apply? %s tables --help tells more\n", plan->name,
-                plan->name);
-        return PIPE_EXIT_USAGE;
-    }
-    options->apply = strcmp(what, "apply") == 0;
-    return 0;
+    int code = option_read(plan, &command, argc, argv, options);
+    if (code == 0)
+        code = option_need_action(plan, command.name, options->action, &options->apply);
+    return code;
 }
 
 /* ---- Plan and apply ---- */

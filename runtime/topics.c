@@ -10,7 +10,8 @@
 #include "options.h"
 
 struct topics_options {
-    struct pipe_kafka_options kafka;
+    struct pipe_run_options run; /* first: --kafka */
+    const char *action;          /* the word; NULL: not given */
     bool apply, sources;
     int64_t replication, min_insync; /* -1: as the brokers say */
 };
@@ -31,91 +32,72 @@ const char *const topics_kinds[] = {[PIPE_TOPIC_SOURCE] = "source",
 
 /* ---- Options ---- */
 
-static void print_help(const struct pipe_plan *plan)
+static const char *take_action(void *options, const char *word)
 {
-    printf(
-        "usage: %s topics plan|apply [options]\n\n"
+    return option_take_action(&((struct topics_options *)options)->action, word);
+}
+
+static const char *take_sources(void *options, const char *value)
+{
+    (void)value;
+    ((struct topics_options *)options)->sources = true;
+    return NULL;
+}
+
+static const char *take_number(const char *value, int64_t *number)
+{
+    return pipe_parse_count(value, 1, 100, number) ? NULL : "expected a number from 1 to 100";
+}
+
+static const char *take_replication(void *options, const char *value)
+{
+    return take_number(value, &((struct topics_options *)options)->replication);
+}
+
+static const char *take_min_insync(void *options, const char *value)
+{
+    return take_number(value, &((struct topics_options *)options)->min_insync);
+}
+
+static const struct option_row rows[] = {
+    {"--kafka", "KEY=VALUE",
+     "a property of librdkafka; bootstrap.servers, or PIPE_KAFKA_BOOTSTRAP, is needed",
+     option_take_kafka},
+    {"--sources", option_no_value, "also the topics that the pipeline reads, which others write",
+     take_sources},
+    {"--replication", "N", "replicas of what is made (default: as the brokers say)",
+     take_replication},
+    {"--min-insync", "N",
+     "min.insync.replicas (default: replicas - 1, at least 1; without --replication as the "
+     "brokers say)",
+     take_min_insync},
+};
+
+static const struct option_command command = {
+    .name = "topics",
+    .usage = "topics plan|apply [options]",
+    .intro =
         "Compares the topics that the pipeline needs with those of the cluster. plan says what\n"
         "differs and changes nothing; apply makes what is missing and puts settings right, never\n"
-        "partitions.\n\n"
-        "options:\n"
-        "  --kafka KEY=VALUE   a property of librdkafka; bootstrap.servers, or\n"
-        "                      PIPE_KAFKA_BOOTSTRAP, is needed\n"
-        "  --sources           also the topics that the pipeline reads, which others write\n"
-        "  --replication N     replicas of what is made (default: as the brokers say)\n"
-        "  --min-insync N      min.insync.replicas (default: replicas - 1, at least 1; without\n"
-        "                      --replication as the brokers say)\n\n"
-        "exit code: 0 all is as planned, 1 something is not\n",
-        plan->name);
-}
-
-static int usage(const struct pipe_plan *plan, const char *what, const char *word)
-{
-    fprintf(stderr, "%s topics: %s '%s'; %s topics --help lists the options\n", plan->name, what,
-            word, plan->name);
-    return PIPE_EXIT_USAGE;
-}
-
-/* Takes the option at argv[*i]; 0, or an exit code after a message. */
-static int take_option(const struct pipe_plan *plan, struct topics_options *options, int argc,
-                       char **argv, int *i)
-{
-    const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL, *wrong = NULL;
-    if (strcmp(name, "--sources") == 0) {
-        options->sources = true;
-        return 0;
-    }
-    if (strcmp(name, "--kafka") != 0 && strcmp(name, "--replication") != 0 &&
-        strcmp(name, "--min-insync") != 0)
-        return usage(plan, "unknown option", name);
-    if (value == NULL)
-        return usage(plan, "a value is missing behind", name);
-    (*i)++;
-    int64_t *number = name[2] == 'r' ? &options->replication : &options->min_insync;
-    if (strcmp(name, "--kafka") == 0)
-        wrong = pipe_kafka_take(&options->kafka, value);
-    else if (*number >= 0)
-        return option_twice(plan, "topics", name);
-    else if (!pipe_parse_count(value, 1, 100, number))
-        wrong = "expected a number from 1 to 100";
-    if (wrong == NULL)
-        return 0;
-    fprintf(stderr, "%s topics: %s: %s\n", plan->name, name, wrong);
-    return PIPE_EXIT_USAGE;
-}
+        "partitions.\n"
+        "Exit: 0 all is as planned, 1 something is not, or the configuration, 2 usage.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .take_word = take_action,
+};
 
 /* 0 and filled, -1: help was printed, or an exit code after a message. */
 static int take_options(const struct pipe_plan *plan, int argc, char **argv,
                         struct topics_options *options)
 {
-    const char *what = NULL;
     char error[512];
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(plan);
-            return -1;
-        }
-        if (argv[i][0] == '-') {
-            int code = take_option(plan, options, argc, argv, &i);
-            if (code != 0)
-                return code;
-        } else if (what == NULL &&
-                   (strcmp(argv[i], "plan") == 0 || strcmp(argv[i], "apply") == 0)) {
-            what = argv[i];
-        } else {
-            return usage(plan, "expected plan or apply, not", argv[i]);
-        }
-    }
-    if (what == NULL) {
-        fprintf(stderr, "%s topics: plan or apply? %s topics --help tells more\n", plan->name,
-                plan->name);
-        return PIPE_EXIT_USAGE;
-    }
-    options->apply = strcmp(what, "apply") == 0;
-    if (pipe_kafka_environment(&options->kafka, error, sizeof error))
-        return 0;
+    int code = option_read(plan, &command, argc, argv, options);
+    if (code == 0)
+        code = option_need_action(plan, command.name, options->action, &options->apply);
+    if (code != 0 || pipe_kafka_environment(&options->run.kafka, error, sizeof error))
+        return code;
     fprintf(stderr, "%s topics: %s\n", plan->name, error);
-    return PIPE_EXIT_USAGE;
+    return PIPE_EXIT_DATA;
 }
 
 /* ---- What is wanted ---- */
@@ -280,8 +262,9 @@ int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv)
     char error[512] = "";
     int code = take_options(plan, argc, argv, &options);
     if (code == 0) {
-        options.kafka.instance = options.kafka.instance != NULL ? options.kafka.instance : "topics";
-        bool ok = pipe_kafka_config(plan, &options.kafka, &config, error, sizeof error);
+        options.run.kafka.instance =
+            options.run.kafka.instance != NULL ? options.run.kafka.instance : "topics";
+        bool ok = pipe_kafka_config(plan, &options.run.kafka, &config, error, sizeof error);
         if (!ok || !kafka_admin_open(&topics.admin, &config)) {
             fprintf(stderr, "%s topics: %s\n", plan->name, ok ? topics.admin.error : error);
             code = PIPE_EXIT_USAGE;
@@ -291,6 +274,6 @@ int pipe_topics_main(const struct pipe_plan *plan, int argc, char **argv)
         }
     }
     free((void *)(uintptr_t)config.properties);
-    pipe_kafka_options_free(&options.kafka);
+    pipe_options_free(&options.run);
     return code < 0 ? PIPE_EXIT_OK : code;
 }

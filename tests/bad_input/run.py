@@ -164,16 +164,8 @@ def check_pipec_usage(tally, pipec, top):
             tally.add(name, result.problems(exits, says))
 
 
-def check_program_usage(tally, pipec, build, top):
-    """Command lines of a compiled program: which option is wrong, and what is expected."""
-    program = program_of(tally, "kafka", pipec, build) if tally.wants("usage_") else None
-    if program is None:
-        return
-    os.makedirs(os.path.join(top, "usage"))
-    work = os.path.join(top, "usage")
-    os.symlink("nothing", os.path.join(work, "link"))
-    with open(os.path.join(work, "file"), "w", encoding="utf-8"):
-        pass
+def check_program_options(tally, program, work):
+    """Every option of every command, in both forms; what --help lists."""
     twice = {
         "run": ["--embedded", "--state", "--instance", "--group", "--count", "--rate", "--seed",
                 "--start", "--commit-interval", "--batch", "--max-record", "--state-memory",
@@ -193,10 +185,32 @@ def check_program_usage(tally, pipec, build, top):
               "--schema-wait": "1s", "--listen": "none", "--format": "json"}
     for command, options in twice.items():
         for option in options:
-            words = [option, values.get(option, "1")] * 2
+            value = values.get(option, "1")
+            words = [f"{option}={value}", option, value]  # both forms, everywhere
             result = Result([program, command, *words], work, PROGRAM_LIMIT_BYTES)
             says = (f"{command}: {option} is given twice",)
             tally.add(f"usage_twice_{command}{option}", result.problems((2,), says))
+    for command in (*twice, "tables"):
+        result = Result([program, command, "--no-such"], work, PROGRAM_LIMIT_BYTES)
+        says = (f"{command}: unknown option '--no-such'", f"{command} --help lists the options")
+        tally.add(f"usage_unknown_{command}", result.problems((2,), says))
+        result = Result([program, command, "--help"], work, PROGRAM_LIMIT_BYTES)
+        lists = [f"usage: {name_of_pipeline('kafka')} {command} ", "options:\n"]
+        lists += [f"  {option} " for option in twice.get(command, ["--sql"])]
+        tally.add(f"usage_help_{command}", output_problems(result, 0, *lists))
+
+
+def check_program_usage(tally, pipec, build, top):
+    """Command lines of a compiled program: which option is wrong, and what is expected."""
+    program = program_of(tally, "kafka", pipec, build) if tally.wants("usage_") else None
+    if program is None:
+        return
+    os.makedirs(os.path.join(top, "usage"))
+    work = os.path.join(top, "usage")
+    os.symlink("nothing", os.path.join(work, "link"))
+    with open(os.path.join(work, "file"), "w", encoding="utf-8"):
+        pass
+    check_program_options(tally, program, work)
     many = {"path": ["--path", "records=a", "--path", "records=b"],
             "kafka": ["--kafka", "client.id=a", "--kafka", "client.id=b"]}
     for name, words in many.items():
