@@ -6,21 +6,26 @@
  * A registry says little about a schema that it refuses, so the two schemas that do not fit are
  * found here and the field is named: by the rules by which records are read (avro_compatible.c).
  */
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "avro_schema_tree.h"
 #include "engine.h"
 #include "options.h"
 #include "registry.h"
+#include "regular_file.h"
 
 #define LEVEL "FULL_TRANSITIVE"
-#define SCHEMA_FILE_BYTES (256u << 10)
+#define SCHEMA_BYTES (256u << 10) /* without blanks */
+#define FILE_BYTES (1 << 20)
 
 struct push {
     const struct pipe_plan *plan;
     struct pipe_registry *registry;
     const char *schema_file, *contract; /* --schema, --contract */
+    char *schema;                       /* what the file holds; NULL: the contract's versions */
     bool pushes;                        /* the word `push` was there */
     char subject[300], path[900];       /* of the topic in hand; the path is escaped */
     char error[512];
@@ -173,22 +178,39 @@ static bool push_versions(struct push *push, const struct pipe_contract *contrac
     return true;
 }
 
-/* A schema that the registry would refuse for other reasons is refused here, with the line. */
-static bool push_file(struct push *push)
+static bool refuse_file(struct push *push, const char *why)
 {
+    snprintf(push->error, sizeof push->error, "%s: %s", push->schema_file, why);
+    return false;
+}
+
+/* The text of --schema without blanks; false, and push->error says why. A schema that the registry
+ * would refuse for other reasons than its rules is refused here, with the line, and before anything
+ * is changed there. */
+static bool read_file(struct push *push)
+{
+    struct stat about;
     json_error_t cause;
-    json_t *json = json_load_file(push->schema_file, JSON_ALLOW_NUL, &cause);
-    char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    if (text == NULL || strlen(text) > SCHEMA_FILE_BYTES) {
+    FILE *file = pipe_fopen_regular(push->schema_file);
+    if (file == NULL)
+        return refuse_file(push, pipe_regular_reason(errno));
+    if (fstat(fileno(file), &about) != 0 || about.st_size > FILE_BYTES) {
+        fclose(file);
+        return refuse_file(push, "the file is longer than 1 MiB");
+    }
+    json_t *json = json_loadf(file, JSON_ALLOW_NUL, &cause);
+    fclose(file);
+    if (json == NULL) {
         snprintf(push->error, sizeof push->error, "%s:%d: %s", push->schema_file, cause.line,
-                 text == NULL ? cause.text : "the schema is longer than 256 KiB");
-        free(text);
+                 cause.text);
         return false;
     }
-    bool ok = push_schema(push, text, push->schema_file);
-    free(text);
-    return ok;
+    push->schema = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (push->schema == NULL)
+        pipe_out_of_memory();
+    return strlen(push->schema) <= SCHEMA_BYTES ||
+           refuse_file(push, "the schema is longer than 256 KiB");
 }
 
 static bool push_source(struct push *push, const struct pipe_source_def *source)
@@ -199,7 +221,8 @@ static bool push_source(struct push *push, const struct pipe_source_def *source)
         return false;
     }
     return set_level(push) &&
-           (push->schema_file != NULL ? push_file(push) : push_versions(push, source->contract));
+           (push->schema != NULL ? push_schema(push, push->schema, push->schema_file)
+                                 : push_versions(push, source->contract));
 }
 
 static bool push_all(struct push *push)
@@ -293,11 +316,12 @@ int pipe_contracts_main(const struct pipe_plan *plan, int argc, char **argv)
                                       : "where is the registry? set PIPE_REGISTRY_URL");
         return PIPE_EXIT_USAGE;
     }
-    bool ok = push_all(&push);
+    bool ok = (push.schema_file == NULL || read_file(&push)) && push_all(&push);
     if (!ok) {
         fflush(stdout);
         fprintf(stderr, "%s contracts: %s\n", plan->name, push.error);
     }
     pipe_registry_close(push.registry);
+    free(push.schema);
     return ok && push.refused == 0 ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
 }

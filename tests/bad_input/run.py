@@ -200,6 +200,20 @@ def check_program_options(tally, program, work):
         tally.add(f"usage_help_{command}", output_problems(result, 0, *lists))
 
 
+def check_schema_files(tally, program, work):
+    """What `contracts push --schema` does not read."""
+    os.mkfifo(os.path.join(work, "pipe"))
+    with open(os.path.join(work, "long"), "w", encoding="utf-8") as file:
+        file.write(" " * (1 << 20) + "{}")
+    registry = ["env", "PIPE_REGISTRY_URL=http://127.0.0.1:1"]
+    for name, says in (("pipe", "not a regular file"), ("/dev/zero", "not a regular file"),
+                       (".", "Is a directory"), ("none", "No such file"), ("file", "file:1: "),
+                       ("long", "longer than 1 MiB")):
+        result = Result([*registry, program, "contracts", "push", "--schema", name], work,
+                        PROGRAM_LIMIT_BYTES)
+        tally.add("usage_schema_" + name, result.problems((1,), ("contracts: " + name, says)))
+
+
 def check_program_usage(tally, pipec, build, top):
     """Command lines of a compiled program: which option is wrong, and what is expected."""
     program = program_of(tally, "kafka", pipec, build) if tally.wants("usage_") else None
@@ -233,6 +247,7 @@ def check_program_usage(tally, pipec, build, top):
             result = Result([program, command, option, value], work, PROGRAM_LIMIT_BYTES)
             tally.add(f"usage_range_{command}{option}_{value[:2]}",
                       result.problems((2,), (option, says)))
+    check_schema_files(tally, program, work)
     for name, directory, says in (("link", "link", "symbolic link"), ("file", "file/x", "a file"),
                                   ("link_above", "link/x", "symbolic link")):
         result = Result([program, "run", "--embedded", directory], work, PROGRAM_LIMIT_BYTES)
