@@ -343,12 +343,6 @@ static bool reconcile(struct reconcile *r)
            (!any_missing(r) || reconcile_rerun(r)) && merge_all(r);
 }
 
-static void handle_signals(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
-
 int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     struct reconcile_options options;
@@ -362,7 +356,7 @@ int pipe_reconcile_main(const struct pipe_plan *plan, int argc, char **argv)
     r.kafka = options.dir == NULL;
     r.place = options.dir;
     r.run.embedded = options.dir;
-    handle_signals();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
     r.engine = engine_new(plan, &r.run);
     r.engine->reconciles = true;
     bool ok = reconcile(&r);

@@ -67,7 +67,6 @@ static void handle_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of write() */
 }
 
 static bool fail(struct traffic_writer *writer, const char *format, ...) PIPE_PRINTF(2, 3);

@@ -71,11 +71,6 @@ static inline void pipe_buf_add_byte(struct pipe_buf *buf, uint8_t byte)
     buf->size++;
 }
 
-static inline void pipe_buf_clear(struct pipe_buf *buf)
-{
-    buf->size = 0;
-}
-
 /*
  * A bump allocator, reset per record or batch; pointers stay valid until the reset, chunks are kept
  * and used again. Alignment is 16 bytes. `limit_bytes` bounds what one reset period may hand out:

@@ -118,13 +118,6 @@ def layer_of(report, name):
     return layer
 
 
-def one_difference(report, name):
-    """The one layer that is not equal, and its first difference."""
-    assert report["exact"] is False
-    assert [layer["name"] for layer in report["layers"] if not layer["equal"]] == [name]
-    return layer_of(report, name)["differences"][0]
-
-
 def past_traffic():
     """As fast as it goes."""
     return ["traffic", "--rate", "20/s", "--count", 8000, "--seed", 2, "--start", PAST_START]
