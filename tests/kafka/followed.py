@@ -20,9 +20,8 @@ from datetime import datetime
 
 import java
 import services
-from pipeline import FINISH_S, Feeder, same, wait_until
+from pipeline import Program, same, wait_until
 from pipeline_model import PARTITIONS, traffic
-from processes import Child
 
 sys.path.append(str(services.ROOT / "tests/clickhouse"))
 import service
@@ -48,17 +47,12 @@ def find_engine(env):
         raise java.Unavailable(str(reason)) from None
 
 
-class Followed:
+class Followed(Program):
     """The pipeline on topics, tables and in a group of its own."""
 
     def __init__(self, env, seed=0, count=6000):
-        self.env, self.cluster = env, env.cluster
-        self.program = env.program("follow")
-        self.client = env.client(self.cluster.bootstrap)
-        self.group = f"pipec.follow.{env.name}"
-        self.input = traffic(seed, count)
+        super().__init__(env, "follow", f"pipec.follow.{env.name}", SOURCE, traffic(seed, count))
         self.server = service.Server(env.scratch / "clickhouse", env.build)
-        self.children, self.feeders = [], []
 
     def __enter__(self):
         rows = [ROWS.format(name) for name in ("rolled", "totals", "refused")]
@@ -74,58 +68,26 @@ class Followed:
         self.command("tables", "apply", code=0)
         return self
 
-    def __exit__(self, *_):
-        for feeder in self.feeders:
-            feeder.drop()
-        for child in self.children:
-            child.resume()
-            child.kill()
+    def __exit__(self, *failure):
+        super().__exit__(*failure)
         self.server.stop()
 
     # Processes ----------------------------------------------------------------------------------
 
     def environment(self, server=True):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PIPE_")}
-        kept["PIPE_KAFKA_BOOTSTRAP"] = self.cluster.bootstrap
-        return {**kept, **(self.server.environment() if server else {})}
-
-    def command(self, *arguments, code=None):
-        done = subprocess.run(
-            [self.program, *map(str, arguments)],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=FINISH_S,
-        )
-        assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        return done.stdout
+        return {**super().environment(), **(self.server.environment() if server else {})}
 
     def start(self, instance="one", *options, server=True, command="run"):
-        arguments = [self.program, command, "--group", self.group, "--instance", instance]
+        arguments = [command, "--group", self.group, "--instance", instance]
         arguments += ["--state", self.env.scratch / f"state-{instance}"]
         if command == "run":
             arguments += ["--progress", "never", "--listen", "none"]
             arguments += ["--batch", "64", "--commit-interval", "30ms"]
         arguments += options
-        child = Child(arguments, self.env.scratch / f"{instance}.log", env=self.environment(server))
-        self.children.append(child)
-        return child
-
-    def ends(self, child, code, *parts, timeout_s=FINISH_S):
-        assert child.wait(timeout_s), f"still running:\n{child.tail(20)}"
-        said = child.log.read_text(errors="replace")
-        assert child.process.returncode == code, (child.process.returncode, said[-3000:])
-        for part in parts:
-            assert part in said, f"no '{part}' in:\n{said[-3000:]}"
-        return said
-
-    def feed(self, records):
-        self.client.produce(SOURCE, records)
+        return self.started(arguments, instance, self.environment(server))
 
     def feeding(self, records=None, rate=250):
-        client = self.env.client(self.cluster.bootstrap, {"enable.idempotence": "false"})
-        self.feeders.append(Feeder(client, records or self.input, rate, SOURCE))
-        return self.feeders[-1]
+        return super().feeding(records, rate)
 
     def finish(self, *options, instance="one", code=0):
         """One process to the end of topics and tables, when the sessions of others are over."""
@@ -147,8 +109,7 @@ class Followed:
         since = max(0, self.rows(table)) if since is None else since
 
         def arrived():
-            running = any(child.alive() for child in self.children)
-            assert running, f"no process runs:\n{self.children[-1].tail(20)}"
+            self.check_running()
             found = self.rows(table)
             return found >= since + more or (found > 0 and self.is_all(table, found))
 
@@ -199,8 +160,7 @@ class Followed:
         wanted = Counter((p, o, row["reason"]) for p, o, row in refused)
         same("table refused", Counter(self.table("refused", "reason")), wanted)
         if reconcile:
-            said = self.command("reconcile", "--group", self.group, "--progress", "never", code=0)
-            assert "exact true" in said, said
+            self.check_reconciles()
 
     def check_rollup(self):
         wanted = Counter()

@@ -71,7 +71,7 @@ class Feeder:
     """Writes records to the source at a rate, in the background; finish() writes the rest at once.
     It goes past the proxy, and through the death of brokers."""
 
-    def __init__(self, client, records, rate, topic=SOURCE):
+    def __init__(self, client, records, rate, topic):
         self.process = client.producing(topic)
         self.hurry = threading.Event()
         self.thread = threading.Thread(target=self._write, args=(records, rate))
@@ -108,17 +108,89 @@ class Feeder:
         self.thread.join()
 
 
-class Pipeline:
+class Program:
+    """A compiled pipeline in a group of its own: its commands, its processes, and what is written
+    to its source. As a context it ends them."""
+
+    def __init__(self, env, name, group, source, records, cluster=None, settings=None):
+        self.env, self.cluster = env, cluster or env.cluster
+        self.program = env.program(name)
+        self.client = env.client(self.cluster.bootstrap, settings)
+        self.group, self.source, self.input = group, source, records
+        self.children, self.feeders = [], []
+
+    def __exit__(self, *_):
+        for feeder in self.feeders:
+            feeder.drop()
+        for child in self.children:
+            child.resume()
+            child.kill()
+
+    def environment(self, servers=None):
+        """Of its processes: nothing of this one's PIPE_ variables."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("PIPE_")}
+        return dict(kept, PIPE_KAFKA_BOOTSTRAP=servers or self.cluster.bootstrap)
+
+    def command(self, *arguments, code=None):
+        """Standard output of another command of the program, which must end with `code`."""
+        done = subprocess.run(
+            [self.program, *map(str, arguments)],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=FINISH_S,
+        )
+        assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def started(self, command, log, environment):
+        """A child that runs a command; its output goes to a file of the scratch directory."""
+        child = Child([self.program, *command], self.env.scratch / f"{log}.log", env=environment)
+        self.children.append(child)
+        return child
+
+    def ends(self, child, code, *parts, timeout_s=FINISH_S):
+        """The process ends by itself with this code, and says these things."""
+        assert child.wait(timeout_s), f"still running:\n{child.tail(20)}"
+        said = child.log.read_text(errors="replace")
+        assert child.process.returncode == code, (child.process.returncode, said[-3000:])
+        for part in parts:
+            assert part in said, f"no '{part}' in:\n{said[-3000:]}"
+        return said
+
+    def feed(self, records):
+        self.client.produce(self.source, records)
+
+    def feeding(self, records=None, rate=400):
+        # Not idempotent: librdkafka before 2.3 gives up for good when a leader has died. What was
+        # written twice for that is input like any other.
+        client = self.env.client(self.cluster.bootstrap, {"enable.idempotence": "false"})
+        self.feeders.append(Feeder(client, records or self.input, rate, self.source))
+        return self.feeders[-1]
+
+    def check_running(self):
+        running = any(child.alive() for child in self.children)
+        assert running, f"no process runs:\n{self.children[-1].tail(20)}"
+
+    def check_reconciles(self):
+        said = self.command("reconcile", "--group", self.group, "--progress", "never", code=0)
+        assert "exact true" in said, said
+
+
+class Pipeline(Program):
     """The pipeline on topics and in a group of its own. idle: chaos-idle is what runs."""
 
     def __init__(self, env, seed=0, count=4000, idle=False, cluster=None):
-        self.env, self.cluster = env, cluster or env.cluster
-        self.program = env.program("chaos-idle" if idle else "chaos")
-        self.client = env.client(self.cluster.bootstrap, {"message.max.bytes": 4 << 20})
-        self.group = f"pipec.chaos.{env.name}"
+        super().__init__(
+            env,
+            "chaos-idle" if idle else "chaos",
+            f"pipec.chaos.{env.name}",
+            SOURCE,
+            traffic(seed, count),
+            cluster,
+            {"message.max.bytes": 4 << 20},
+        )
         self.idle = idle
-        self.input = traffic(seed, count)
-        self.children, self.feeders = [], []
 
     # Topics and input ---------------------------------------------------------------------------
 
@@ -139,68 +211,22 @@ class Pipeline:
         configs["max.message.bytes"] = str(4 << 20)
         admin.create_topic(SOURCE, PARTITIONS, configs=configs)
 
-    def __exit__(self, *_):
-        for feeder in self.feeders:
-            feeder.drop()
-        for child in self.children:
-            child.resume()
-            child.kill()
-
-    def feed(self, records):
-        self.client.produce(SOURCE, records)
-
-    def feeding(self, records=None, rate=400):
-        # Not idempotent: librdkafka before 2.3 gives up for good when a leader has died. What was
-        # written twice for that is input like any other.
-        settings = {"enable.idempotence": "false"}
-        client = self.env.client(self.cluster.bootstrap, settings)
-        self.feeders.append(Feeder(client, records or self.input, rate))
-        return self.feeders[-1]
-
     # Processes ----------------------------------------------------------------------------------
 
     def state(self, instance="one"):
         return self.env.scratch / f"state-{instance}"
 
-    def environment(self, proxied=False):
-        servers = self.cluster.proxied_bootstrap if proxied else self.cluster.bootstrap
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PIPE_")}
-        return dict(kept, PIPE_KAFKA_BOOTSTRAP=servers)
-
-    def command(self, *arguments, code=None):
-        """Standard output of another command of the program, which must end with `code`."""
-        done = subprocess.run(
-            [self.program, *map(str, arguments)],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=FINISH_S,
-        )
-        assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        return done.stdout
-
     def start(self, instance="one", *options, state=None, proxied=False, log=None, **properties):
         """A process that runs; small batches and frequent commits, so that faults find it in one.
         Underscores in the names of properties stand for dots."""
-        command = [self.program, "run", "--group", self.group, "--instance", instance]
+        command = ["run", "--group", self.group, "--instance", instance]
         command += ["--state", state or self.state(instance), "--progress", "never"]
         command += ["--batch", "16", "--commit-interval", "30ms", *options]
         for name, value in properties.items():
             command += ["--kafka", f"{name.replace('_', '.')}={value}"]
         command += ["--listen", "none"]
-        path = self.env.scratch / f"{log or instance}.log"
-        child = Child(command, path, env=self.environment(proxied))
-        self.children.append(child)
-        return child
-
-    def ends(self, child, code, *parts, timeout_s=FINISH_S):
-        """The process ends by itself with this code, and says these things."""
-        assert child.wait(timeout_s), f"still running:\n{child.tail(20)}"
-        said = child.log.read_text(errors="replace")
-        assert child.process.returncode == code, (child.process.returncode, said[-3000:])
-        for part in parts:
-            assert part in said, f"no '{part}' in:\n{said[-3000:]}"
-        return said
+        servers = self.cluster.proxied_bootstrap if proxied else None
+        return self.started(command, log or instance, self.environment(servers))
 
     def refused(self, *parts, code=3, options=(), instance="one", **started):
         """A start that is refused, by these words."""
@@ -253,10 +279,6 @@ class Pipeline:
 
         wait_until(consumed, "all is consumed", timeout_s)
 
-    def check_running(self):
-        running = any(child.alive() for child in self.children)
-        assert running, f"no process runs:\n{self.children[-1].tail(20)}"
-
     def wait_left(self, admin):
         """Waits until the group is empty: a process that ended keeps its place for a session."""
         wait_until(lambda: not admin.describe_group(self.group)["members"], "the group is empty")
@@ -295,8 +317,7 @@ class Pipeline:
         if embedded:
             self.check_embedded(source, found)
         if reconcile:
-            said = self.command("reconcile", "--group", self.group, "--progress", "never", code=0)
-            assert "exact true" in said, said
+            self.check_reconciles()
         return model
 
     def check_embedded(self, source, found):
