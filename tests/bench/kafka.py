@@ -9,15 +9,15 @@ of the client and of the broker, then the latency at a rate. Nothing is asserted
 What is measured: kafka_passthrough.c; figures: docs/measurements.md.
 """
 
-import argparse
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "kafka"))
 sys.dont_write_bytecode = True
+
+from common import ROOT, parser_of
+
+sys.path.insert(0, str(ROOT / "tests" / "kafka"))
 
 import java
 import services
@@ -66,19 +66,12 @@ def throughput(cluster, program, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--events", type=int, default=3_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--size", type=int, default=300)
-    parser.add_argument("--commit", type=int, default=50)
-    parser.add_argument("--rate", type=int, default=5000)
-    parser.add_argument("--seconds", type=int, default=20)
-    options = parser.parse_args()
-    build = (ROOT / options.build).resolve()
-    program = build / "kafka-passthrough"
+    options = parser_of(
+        __doc__, events=3_000_000, runs=3, size=300, commit=50, rate=5000, seconds=20
+    ).parse_args()
+    program = options.build / "kafka-passthrough"
     try:
-        with services.Cluster(1, build, jvm=()) as cluster:
+        with services.Cluster(1, options.build, jvm=()) as cluster:
             best = throughput(cluster, program, options)
             print(
                 f"pass-through, {options.events:,} events of {options.size} B, {PARTITIONS}"

@@ -19,7 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+
+from common import ROOT, parser_of
+
 sys.path.append(str(ROOT / "tests" / "clickhouse"))
 SINK, TABLE = "clean_olap", "lumen.events"
 ROUNDS = 5
@@ -105,9 +108,7 @@ def client(build, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=Path, default=ROOT / "build")
-    parser.add_argument("--rows", type=int, default=300000)
+    parser = parser_of(__doc__, rows=300_000)
     parser.add_argument("--engine", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.engine:
@@ -115,7 +116,7 @@ def main():
         return
     import service
 
-    build = options.build.resolve()
+    build = options.build
     python = service.python_of(build, install=True)
     scratch = Path(tempfile.mkdtemp(prefix="pipe-bench-native-"))
     try:

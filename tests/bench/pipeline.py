@@ -16,7 +16,6 @@ failover: clickstream on three brokers at 2,000 events a second; the broker that
 Nothing is asserted: machines differ. Figures: docs/measurements.md.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -29,6 +28,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+from common import parser_of
 from stand import PARTITIONS, ROOT, SOURCE, Feeder, Stand, event_id, growth, shown, wait_until
 
 import java
@@ -43,7 +43,7 @@ def children_cpu():
 
 
 def build_passing(options):
-    build = (ROOT / options.build).resolve()
+    build = options.build
     command = [build / "pipec", "build", "tests/bench/passing.pipe", "--out", build / "generated"]
     home = dict(os.environ, PIPEC_HOME=str(ROOT), CFLAGS="-O2")
     subprocess.run([*command, "-o", build / "passing"], check=True, cwd=ROOT, env=home)
@@ -209,16 +209,16 @@ def longest(seen, begin, end):
 
 def main():
     parts = {"ratio": ratio, "latency": latency, "restart": restart, "failover": failover}
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--only", default=",".join(parts))
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rate", type=int, default=5000)
-    parser.add_argument("--seconds", type=int, default=20)
-    parser.add_argument("--warm", type=int, default=8)
-    options = parser.parse_args()
-    scratch = Path(tempfile.mkdtemp(prefix="pipeline-", dir=ROOT / options.build))
+    options = parser_of(
+        __doc__,
+        only=",".join(parts),
+        events=1_000_000,
+        runs=3,
+        rate=5000,
+        seconds=20,
+        warm=8,
+    ).parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="pipeline-", dir=options.build))
     try:
         for name in options.only.split(","):
             print(f"[{name}, load average {os.getloadavg()[0]:.1f}]", flush=True)

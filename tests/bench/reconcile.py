@@ -11,7 +11,6 @@ true`. Needs about 250 bytes of disk an event below the build directory, and tem
 $TMPDIR. docs/measurements.md tells what was measured.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -23,9 +22,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from files import tree_bytes
-
-ROOT = Path(__file__).resolve().parents[2]
+from common import ROOT, parser_of, tree_bytes
 
 SCHEMA = {
     "type": "record",
@@ -111,13 +108,11 @@ def watched(command, cwd, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--events", type=int, default=100_000_000)
+    parser = parser_of(__doc__, events=100_000_000)
     parser.add_argument("--rate", default="5000/s", help="of event time")
     parser.add_argument("--state-memory", default="128MiB", help="of reconcile")
     options = parser.parse_args()
-    build = (ROOT / options.build).resolve()
+    build = options.build
     with tempfile.TemporaryDirectory(dir=build) as scratch:
         scratch = Path(scratch)
         (scratch / "hit.avsc").write_text(json.dumps(SCHEMA))

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The benchmark: clickstream.pipe over events from topic files, in CPU seconds (getrusage
-of the whole process).
+"""The benchmark: clickstream.pipe over events from topic files, in CPU seconds (getrusage).
 
   tests/bench/run.py [--build build] [--events 1000000] [--runs 3]
 
@@ -9,7 +8,6 @@ runs: events per CPU second, CPU seconds, peak memory. Nothing is asserted: mach
 What the cases are and what was measured: docs/measurements.md.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -18,7 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+
+from common import parser_of
 
 
 def measured(command, cwd):
@@ -46,13 +46,9 @@ def rows_out(report, stream):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    program = (ROOT / options.build / "clickstream").resolve()
-    with tempfile.TemporaryDirectory(dir=ROOT / options.build) as scratch:
+    options = parser_of(__doc__, events=1_000_000, runs=3).parse_args()
+    program = options.build / "clickstream"
+    with tempfile.TemporaryDirectory(dir=options.build) as scratch:
         scratch = Path(scratch)
         subprocess.run(
             [program, "traffic", "--to", "events", "--count", str(options.events), "--seed", "1"],

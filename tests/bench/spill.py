@@ -11,7 +11,6 @@ and nothing else was taken for one (while the ttl is longer than the stream). do
 tells what was measured.
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -23,9 +22,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from files import tree_bytes
-
-ROOT = Path(__file__).resolve().parents[2]
+from common import ROOT, parser_of, tree_bytes
 
 PIPE = """pipeline ids;
 
@@ -120,14 +117,10 @@ def build(directory, build_directory, ttl):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--ids", type=int, default=50_000_000)
-    parser.add_argument("--ttl", default="90m")
-    parser.add_argument("--rate", type=int, default=10_000)
-    parser.add_argument("--state-memory", default="512MiB")
-    options = parser.parse_args()
-    build_directory = (ROOT / options.build).resolve()
+    options = parser_of(
+        __doc__, ids=50_000_000, ttl="90m", rate=10_000, state_memory="512MiB"
+    ).parse_args()
+    build_directory = options.build
     with tempfile.TemporaryDirectory(dir=build_directory) as scratch:
         scratch = Path(scratch)
         build(scratch, build_directory, options.ttl)

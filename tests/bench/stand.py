@@ -13,11 +13,12 @@ import time
 import urllib.parse
 import urllib.request
 from contextlib import ExitStack
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "clickhouse"), str(ROOT / "tests" / "kafka")]
 sys.dont_write_bytecode = True
+
+from common import ROOT
+
+sys.path[:0] = [str(ROOT / "tests" / "clickhouse"), str(ROOT / "tests" / "kafka")]
 
 import service
 import services

@@ -16,7 +16,6 @@ dashboards: five queries on 6 M rows while 2,000 events a second come in.
 Nothing is asserted but that no row is missing: machines differ. Figures: docs/measurements.md.
 """
 
-import argparse
 import os
 import resource
 import shutil
@@ -29,7 +28,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from stand import ROOT, Feeder, Queries, Stand, growth, percentile, shown, wait_until
+from common import parser_of
+from stand import Feeder, Queries, Stand, growth, percentile, shown, wait_until
 
 import java
 import service
@@ -308,18 +308,13 @@ def main():
     def numbers(text):
         return [int(part) for part in text.split(",")]
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
+    parser = parser_of(__doc__, only=",".join(parts), seconds=60, warm=20, away=120)
     parser.add_argument("--program", help="instead of BUILD/clickstream")
-    parser.add_argument("--only", default=",".join(parts))
     parser.add_argument("--nodes", type=numbers, default=[1, 3], help="of latency; others: 1")
     parser.add_argument("--rates", type=numbers, default=[1000, 3000, 6000])
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--warm", type=int, default=20)
     parser.add_argument("--linger", type=int)
-    parser.add_argument("--away", type=int, default=120)
     options = parser.parse_args()
-    scratch = Path(tempfile.mkdtemp(prefix="tables-", dir=ROOT / options.build))
+    scratch = Path(tempfile.mkdtemp(prefix="tables-", dir=options.build))
     try:
         for name in options.only.split(","):
             for nodes in options.nodes if name == "latency" else [1]:
