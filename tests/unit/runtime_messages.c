@@ -40,6 +40,28 @@ static void test_short(void **state)
                         "warning tried n=1 what=\"a \\\"b\\\" \\\\   c\"\n");
 }
 
+/* What would break the line, or show it otherwise than it is, is a blank; what lies beside it in
+ * Unicode is kept. */
+static void test_unsafe(void **state)
+{
+    (void)state;
+    const char *const unsafe[] = {"\x01",   "\x1b",   "\x7f",   "\xC2\x85", "\xC2\x9B",
+                                  "\u200e", "\u200f", "\u2028", "\u2029",   "\u202a",
+                                  "\u202e", "\u2066", "\u2069", "\ufeff"};
+    const char *const safe[] = {"\u00a0", "\u00e9", "\u200d", "\u2010", "\u2027",
+                                "\u202f", "\u2065", "\u206a", "\ufefe", "\uff00"};
+    char text[64], wanted[96];
+    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++) {
+        snprintf(text, sizeof text, "a%sb", unsafe[i]);
+        assert_string_equal(logged(text), "warning tried n=1 what=\"a b\"\n");
+    }
+    for (size_t i = 0; i < sizeof safe / sizeof *safe; i++) {
+        snprintf(text, sizeof text, "a%sb", safe[i]);
+        snprintf(wanted, sizeof wanted, "warning tried n=1 what=\"%s\"\n", text);
+        assert_string_equal(logged(text), wanted);
+    }
+}
+
 /* Cut at every place: characters stay whole, the quote is closed, and no more than 1 KiB is said.
  */
 static void test_long(void **state)
@@ -84,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short),
+        cmocka_unit_test(test_unsafe),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_quoted),
     };
