@@ -292,16 +292,11 @@ static void test_row_that_is_none(void **state)
 static void test_changed_records(void **state)
 {
     struct follower_journal journal = sample();
-    struct pipe_buf value = {0};
-    char name[200];
     (void)state;
     open_log();
     append_numbers(topics[0], 0, 3);
-    follower_journal_write(&value, &journal);
-    follower_position_name(name, sizeof name, "table", "numbers", 0);
-    assert_true(log_of_run->ops->put(log_of_run, name, value.data, value.size));
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
-    pipe_buf_free(&value);
+    put_journal(0, &journal);
+    commit();
     open_follower();
     steps(5);
     assert_halted("are not those that were under way");
@@ -311,12 +306,10 @@ static void test_changed_records(void **state)
 
 static void test_malformed_journal(void **state)
 {
-    char name[200];
     (void)state;
     open_log();
-    follower_position_name(name, sizeof name, "table", "numbers", 1);
-    assert_true(log_of_run->ops->put(log_of_run, name, "?", 1));
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
+    put_position(1, "?", 1);
+    commit();
     open_follower();
     steps(5);
     assert_halted("malformed");

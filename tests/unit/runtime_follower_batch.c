@@ -255,21 +255,15 @@ static void test_batch_with_a_gap(void **state)
 static void test_positions_that_disagree(void **state)
 {
     struct follower_journal journal = sample();
-    struct pipe_buf value = {0};
-    char name[200];
     (void)state;
     open_log();
     append_numbers(topics[0], 0, 3);
     append_numbers(topics[0], 1, 3);
     for (int32_t p = 0; p < 2; p++) {
-        value.size = 0;
         journal.ranges[0].at.partition = p;
-        follower_journal_write(&value, &journal);
-        follower_position_name(name, sizeof name, "table", "numbers", p);
-        assert_true(log_of_run->ops->put(log_of_run, name, value.data, value.size));
+        put_journal(p, &journal);
     }
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
-    pipe_buf_free(&value);
+    commit();
     open_follower();
     steps(5);
     assert_halted("do not agree");
@@ -303,7 +297,7 @@ static void test_several_batches(void **state)
 static void put_older_position(int32_t partition, int64_t mark, uint32_t rows)
 {
     struct pipe_buf value = {0};
-    char name[200], text[32];
+    char text[32];
     uint8_t bytes[FOLLOWER_TOKEN_BYTES];
     XXH3_state_t *hash = XXH3_createState();
     XXH3_128bits_reset(hash);
@@ -328,9 +322,8 @@ static void put_older_position(int32_t partition, int64_t mark, uint32_t rows)
         memset(bytes, 0xab, sizeof bytes);
         pipe_buf_add(&value, bytes, sizeof bytes); /* token */
     }
-    follower_position_name(name, sizeof name, "table", "numbers", partition);
-    assert_true(log_of_run->ops->put(log_of_run, name, value.data, value.size));
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
+    put_position(partition, value.data, value.size);
+    commit();
     XXH3_freeState(hash);
     pipe_buf_free(&value);
 }

@@ -184,6 +184,11 @@ static struct scripted scripted;
 static struct pipe_follower *follower;
 static int64_t commit_least_ms; /* of followers that are opened */
 
+static void commit(void)
+{
+    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
+}
+
 static void open_log(void)
 {
     char error[300];
@@ -191,7 +196,7 @@ static void open_log(void)
     assert_non_null(log_of_run);
     assert_true(log_of_run->ops->topic(log_of_run, "numbers", 2, &topics[0]));
     assert_true(log_of_run->ops->topic(log_of_run, "pipec.toy.other.rows", 1, &topics[1]));
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
+    commit();
     for (uint32_t i = 0; i < SINKS; i++)
         scripted.outcome[i] = scripted.check[i] = PIPE_TABLE_DONE;
     scripted.target.ops = &scripted_ops;
@@ -230,7 +235,7 @@ static void append_numbers(uint32_t topic, int32_t partition, uint32_t count)
         snprintf(value, sizeof value, "{\"n\":%u}", i);
         append(topic, partition, value);
     }
-    assert_int_equal(log_of_run->ops->commit(log_of_run), PIPE_LOG_COMMITTED);
+    commit();
 }
 
 static void steps(uint32_t count)
@@ -260,6 +265,22 @@ static struct follower_journal sample(void)
     memset(journal.ranges[0].hash, 2, sizeof journal.ranges[0].hash);
     memset(journal.token, 3, sizeof journal.token);
     return journal;
+}
+
+/* Into the commit that is open: the position of the table in a partition of its topic. */
+static void put_position(int32_t partition, const void *bytes, size_t size)
+{
+    char name[200];
+    follower_position_name(name, sizeof name, "table", "numbers", partition);
+    assert_true(log_of_run->ops->put(log_of_run, name, bytes, size));
+}
+
+static void put_journal(int32_t partition, const struct follower_journal *journal)
+{
+    struct pipe_buf value = {0};
+    follower_journal_write(&value, journal);
+    put_position(partition, value.data, value.size);
+    pipe_buf_free(&value);
 }
 
 static void assert_halted(const char *why)
