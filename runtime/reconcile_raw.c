@@ -14,6 +14,7 @@
 #include "new_file.h"
 #include "reconcile.h"
 #include "regular_file.h"
+#include "system_calls.h"
 
 #define BATCH_RECORDS 1024u
 
@@ -200,8 +201,10 @@ static bool close_files(struct raw *raw, bool ok)
     pipe_buf_free(&rest);
     if (raw->made == NULL)
         return ok;
-    bool written = fclose(raw->made) == 0 &&
-                   (!ok || pipe_show_file(raw->hidden, raw->made_path, raw->r->run.replace));
+    bool written =
+        !ok || (fflush(raw->made) == 0 && pipe_fsync(fileno(raw->made)) == 0); /* as traffic does */
+    written = fclose(raw->made) == 0 && written &&
+              (!ok || pipe_show_file(raw->hidden, raw->made_path, raw->r->run.replace));
     if (ok && !written)
         ok = reconcile_fail(raw->r, PIPE_EXIT_DATA, "%s can't be written: %s", raw->made_path,
                             strerror(errno));
