@@ -48,7 +48,11 @@ class Case:
 
     def compile(self):
         pipec = self.build / "pipec"
-        environment = {**os.environ, "CFLAGS": linking.flags(self.build, self.directory)}
+        environment = {
+            **os.environ,
+            "CFLAGS": linking.flags(self.build, self.directory),
+            "PIPEC_HOME": str(linking.home(self.build)),
+        }
         call(
             [pipec, "build", "generated.pipe", "--out", "c", "-o", "program"],
             self.directory,

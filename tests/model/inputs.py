@@ -1,6 +1,7 @@
 """The inputs of a run for the model: topics with time records, topic files, data files."""
 
 import base64
+import functools
 import glob
 import json
 import re
@@ -29,9 +30,14 @@ LINE = re.compile(
 )
 
 
+@functools.lru_cache(1 << 12)  # records of one batch have one time
+def read_time(text):
+    return None if text == "null" else fn.read_instant(json.loads(text), MILLISECONDS)
+
+
 def dumped_record(line):
     match = LINE.fullmatch(line)
-    time = fn.read_instant(json.loads(match[3]), MILLISECONDS) if match[3] != "null" else None
+    time = read_time(match[3])
     key, value = json.loads(match[4]), match[6]
     if key is not None:
         key = (

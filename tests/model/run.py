@@ -8,6 +8,7 @@ A case that fails is kept, and made smaller, in build/model-failures/SEED.
 """
 
 import argparse
+import gc
 import multiprocessing
 import shutil
 import subprocess
@@ -156,6 +157,7 @@ def main():
     )
     Path(options.keep).mkdir(parents=True, exist_ok=True)
     began, passed, failed, all_kills, all_raises = time.monotonic(), 0, 0, 0, 0
+    gc.set_threshold(100_000)  # of a case all lives to its end: there is little to find
     with multiprocessing.Pool(options.jobs) as pool:
         results = (
             result for run, some in tasks(options) for result in pool.imap_unordered(run, some)
