@@ -55,7 +55,7 @@ Q := @
 say := @printf '  %-5s%s\n'
 endif
 
-.PHONY: all clang-check deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
+.PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
     deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-tables bench-native bench-reconcile bench-spill nth soak-run \
     deps-stack up demo-stack scale down stack-test
 .DELETE_ON_ERROR:
@@ -155,14 +155,6 @@ generated: $(BUILD)/pipec
 unit-programs: $(UNIT_TESTS)
 
 programs: $(PROGRAMS)
-
-# What clang says to all of the sources (CC=clang). It says that before it makes code, so it makes none:
-# what it compiles and links is in the fuzz targets.
-clang-check: $(BUILD)/compiler/parser.c $(BUILD)/compiler/lexer.c $(BUILD)/compiler/help_texts.c
-	$(Q)echo $(COMPILER_SOURCES) | xargs -n 10 -P 2 $(CC) -fsyntax-only $(CFLAGS) -Icompiler -I$(BUILD)/compiler
-	$(Q)$(CC) -fsyntax-only $(CFLAGS) -Wno-missing-prototypes -Wno-shadow -Wno-unused-function -Wno-unused-but-set-variable -Icompiler -I$(BUILD)/compiler $^
-	$(Q)echo $(wildcard runtime/*.c) | xargs -n 10 -P 2 $(CC) -fsyntax-only $(CFLAGS) -Iruntime
-	$(Q)echo $(wildcard compiler/*.cc runtime/*.cc) | xargs $(CXX) -fsyntax-only $(CXXFLAGS) -Icompiler -Iruntime
 
 unit: all
 	@tests/run.sh unit

@@ -139,8 +139,9 @@ generated() {
     return "$status"
 }
 
+# With the warnings of the project; the targets of `fuzz` are linked with what is compiled here.
 clang() {
-    make --no-print-directory -j2 BUILD=build/clang CC=clang CXX=clang++ clang-check
+    make --no-print-directory -s -j2 -f tests/fuzz/fuzz.mk archives
 }
 
 # Twenty seeds twice: the same seed must make the same calls.
@@ -156,7 +157,7 @@ asan_build() {
 # A target gets its time of a processor however long that takes: it can have what the suites beside
 # it leave, which wait for disks, brokers and each other.
 lane_of_fuzz() {
-    suite fuzz build nice -n 10 env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
+    suite fuzz clang nice -n 10 env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 }
 
 lane_of_faults() {
@@ -202,6 +203,7 @@ suite unit build unit build
 suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
+suite clang - clang
 start lane_of_fuzz
 beside lane_of_faults lane_of_brokers lane_of_pipelines
 suite pipec_test build tests/pipec_test/run.py
@@ -211,7 +213,6 @@ suite model build tests/model/run.py --cases 300 --jobs 3
 suite sim build sim
 suite mutants sim tests/mutants/run.py
 suite docs build python3 tests/docs_examples.py
-suite clang - clang
 suite asan_build - asan_build
 suite asan_golden asan_build tests/golden/run.py --build build/asan
 beside asan_lane_of_units asan_lane_of_pipelines

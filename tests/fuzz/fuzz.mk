@@ -1,11 +1,12 @@
 # Builds the fuzz targets into build/fuzz; run.sh calls it. From the root: make -f tests/fuzz/fuzz.mk
 #   ENGINE=libfuzzer   clang's fuzzer (default)
 #   ENGINE=replay      gcc, with replay.c for the fuzzer: runs given inputs, makes none
+# What clang has to say to the sources of compiler and runtime it says here.
 
 ENGINE := libfuzzer
 BUILD := build/fuzz
 SANITIZERS := address,undefined
-MODE := -std=gnu11 -O1 -g1 -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -w -fno-sanitize-recover=all
+MODE := -std=gnu11 -O1 -g1 -fno-omit-frame-pointer -DPIPE_DEBUG -D_GNU_SOURCE= -fno-sanitize-recover=all
 ifeq ($(ENGINE),libfuzzer)
 CC := clang
 CXX := clang++
@@ -15,16 +16,20 @@ INSTRUMENT := -fsanitize=fuzzer-no-link,$(SANITIZERS)
 LINK := -fsanitize=fuzzer,$(SANITIZERS)
 DRIVER := $(BUILD)/limits.o
 LIMITS := -Wl,--wrap=LLVMFuzzerTestOneInput
+WARN := -Wall -Wextra -Werror -Wvla
+WARN_C := $(WARN) -Wshadow -Wmissing-prototypes -Werror=switch
 else
 CC := gcc
 CXX := g++
+WARN := -w
+WARN_C := -w
 INSTRUMENT := -fsanitize=$(SANITIZERS)
 LINK := -fsanitize=$(SANITIZERS)
 DRIVER := $(BUILD)/replay.o
 endif
 LINK += $(LIMITS) $(if $(shell command -v ld.gold),-fuse-ld=gold)
 CFLAGS := $(MODE) $(INSTRUMENT)
-CXXFLAGS := $(filter-out -std=gnu11,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
+CXXFLAGS := $(filter-out -std=gnu11 -D_GNU_SOURCE=,$(MODE)) -std=gnu++17 $(INSTRUMENT) $(NO_CXX_CHECKS)
 COMPILER_LIBS := -ljansson -lre2 -lxxhash -lcrypto -lm -lstdc++ -lpthread
 RUNTIME_LIBS := -lrdkafka -lcurl -lmicrohttpd -lrocksdb -lre2 -lutf8proc -lxxhash -lcrypto -ljansson -llz4 -lz -lm -lstdc++ -lpthread
 
@@ -39,10 +44,12 @@ RUNTIME_TARGETS := writer_schema resolve decoder json csv state log container in
 BOTH_TARGETS := schema
 TARGETS := $(COMPILER_TARGETS) $(RUNTIME_TARGETS) $(BOTH_TARGETS)
 
-.PHONY: all
+.PHONY: all archives
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(TARGETS:%=$(BUILD)/%) $(BUILD)/keywords.dict
+
+archives: $(BUILD)/compiler.a $(BUILD)/runtime.a
 
 $(BUILD)/compiler/parser.c $(BUILD)/compiler/parser.h &: compiler/parser.y
 	@mkdir -p $(@D)
@@ -56,23 +63,23 @@ $(BUILD)/compiler/help_texts.c: compiler/embed_help.py compiler/codes.def
 	python3 compiler/embed_help.py compiler/codes.def tests/errors $@
 
 $(BUILD)/compiler/%.o: $(BUILD)/compiler/%.c $(BUILD)/compiler/parser.h
-	$(CC) $(CFLAGS) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+	$(CC) $(CFLAGS) $(WARN) -Wno-unused-function -Wno-unused-but-set-variable -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
 
 $(BUILD)/compiler/%.o: compiler/%.c $(BUILD)/compiler/parser.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
+	$(CC) $(CFLAGS) $(WARN_C) -Icompiler -I$(BUILD)/compiler -MMD -c -o $@ $<
 
 $(BUILD)/compiler/%.o: compiler/%.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) -Icompiler -MMD -c -o $@ $<
+	$(CXX) $(CXXFLAGS) $(WARN) -Icompiler -MMD -c -o $@ $<
 
 $(BUILD)/runtime/%.o: runtime/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Iruntime -MMD -c -o $@ $<
+	$(CC) $(CFLAGS) $(WARN_C) -Iruntime -MMD -c -o $@ $<
 
 $(BUILD)/runtime/%.o: runtime/%.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) -Iruntime -MMD -c -o $@ $<
+	$(CXX) $(CXXFLAGS) $(WARN) -Iruntime -MMD -c -o $@ $<
 
 $(BUILD)/compiler.a: $(COMPILER)
 	@rm -f $@
@@ -104,7 +111,7 @@ $(BUILD)/keywords.dict: compiler/keywords.def compiler/functions.def tests/fuzz/
 
 $(BUILD)/%.o: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/compiler/parser.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Icompiler -Iruntime -I$(BUILD) -I$(BUILD)/compiler -MMD -c -o $@ $<
+	$(CC) $(CFLAGS) -w -Icompiler -Iruntime -I$(BUILD) -I$(BUILD)/compiler -MMD -c -o $@ $<
 
 $(BUILD)/decoder.o: $(BUILD)/sample/sample.c
 $(BUILD)/resolve.o: $(BUILD)/sample/sample.c
