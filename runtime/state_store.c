@@ -534,6 +534,21 @@ static bool check_whole(struct pipe_store *store)
     return false;
 }
 
+/* RocksDB tries first whether its way of opening files works here. Where that failed once and then
+ * did not, it blames direct I/O, which nobody asked for, and hides the cause: then once more. */
+static rocksdb_t *open_database(struct pipe_store *store, const char *path, bool read_only,
+                                char **cause)
+{
+    for (int attempt = 1;; attempt++) {
+        rocksdb_t *db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, cause)
+                                  : rocksdb_open(store->options, path, cause);
+        if (db != NULL || *cause == NULL || attempt == 2 || strstr(*cause, "irect I/O") == NULL)
+            return db;
+        rocksdb_free(*cause);
+        *cause = NULL;
+    }
+}
+
 struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
                                    size_t error_bytes)
 {
@@ -558,8 +573,7 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     rocksdb_flushoptions_set_wait(store->flush_later, 0);
     store->read_options = rocksdb_readoptions_create();
     store->batch = rocksdb_writebatch_create();
-    store->db = read_only ? rocksdb_open_for_read_only(store->options, path, 0, &cause)
-                          : rocksdb_open(store->options, path, &cause);
+    store->db = open_database(store, path, read_only, &cause);
     if (store->db != NULL && check_whole(store) && load_identity(store, read_only, created))
         return store;
     const char *advice = log_advice(cause, again);
