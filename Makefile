@@ -275,9 +275,10 @@ test-clickhouse: deps-clickhouse
 fuzz: all
 	@SECONDS_EACH=$${SECONDS_EACH:-60} tests/fuzz/run.sh
 
-# Every call that can fail does so once: hours. NTH='--only run --way db' are some.
+# Calls from every place that makes one fail. NTH='--only run --way db' are some; NTH=--every fails
+# every single call: many hours.
 nth: all
-	@tests/nth/run.py --build $(BUILD) --all $(NTH)
+	@tests/nth/run.py --build $(BUILD) --sites $(NTH)
 
 # Twenty minutes at a fixed rate: memory and state stay flat. SOAK='--minutes 60' changes that.
 soak-run: all

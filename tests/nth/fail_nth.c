@@ -13,6 +13,8 @@
  *   NTH_AT      which call; 0: none, they are counted
  *   NTH_STICKY  set: all calls behind it fail too
  *   NTH_REPORT  a file of REPORT_BYTES that gets struct report: it survives any end of the program
+ *   NTH_SITES   a file that gets a hash of 8 bytes of each call's site (call 1 first): the calls of
+ *               the program that lead to it, and the last ones within the library that asks
  *
  * The environment is cleaned before main, so that no child has the library. Only calls that can
  * fail in the way that is asked for are counted, from the begin of main to exit.
@@ -21,6 +23,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
@@ -50,7 +53,8 @@
 /* The headers make some names macros of others, and give some of them attributes. */
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 
-enum { REPORT_BYTES = 4096, EARLY_BYTES = 1 << 16, PAGE_BYTES = 4096 };
+enum { REPORT_BYTES = 4096, EARLY_BYTES = 1 << 16, PAGE_BYTES = 4096, SECTOR_BYTES = 512 };
+enum { SITES_MAX = 4 << 20, FRAMES_MAX = 64, LIBRARY_FRAMES_MAX = 4, OBJECTS_MAX = 64 };
 
 /* Read by tests/nth/shim.py. */
 struct report {
@@ -71,6 +75,9 @@ static bool is_short, is_after, is_sticky, armed;
 static uint64_t wanted_at;
 static struct report *report, none;
 static struct range program, library, curl, loader, own;
+static struct range objects[OBJECTS_MAX];
+static int object_count;
+static uint64_t *sites;      /* of calls 1 … SITES_MAX; NULL: not asked for */
 static __thread bool inside; /* of this library: calls of its calls are not the program's */
 
 /* ---- The real functions ---- */
@@ -89,6 +96,13 @@ void *real_symbol(const char *name)
 
 /* ---- Whose calls, and which ---- */
 
+static void note_code(struct range *range, const struct dl_phdr_info *info, int i)
+{
+    range->base = info->dlpi_addr;
+    range->from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    range->to = range->from + info->dlpi_phdr[i].p_memsz;
+}
+
 static int note_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
@@ -100,12 +114,13 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *context)
                           : strstr(info->dlpi_name, "fail_nth")   ? &own
                                                                   : NULL;
     *first = false;
-    for (int i = 0; range != NULL && i < info->dlpi_phnum; i++) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type != PT_LOAD || (info->dlpi_phdr[i].p_flags & PF_X) == 0)
             continue;
-        range->base = info->dlpi_addr;
-        range->from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-        range->to = range->from + info->dlpi_phdr[i].p_memsz;
+        if (range != NULL)
+            note_code(range, info, i);
+        if (object_count < OBJECTS_MAX)
+            note_code(&objects[object_count++], info, i);
     }
     return 0;
 }
@@ -135,6 +150,44 @@ static bool is_theirs(enum class class, const void *caller)
     return false;
 }
 
+/* An address as it is in its object, wherever that was loaded. */
+static uint64_t within_object(uintptr_t address)
+{
+    for (int i = 0; i < object_count; i++)
+        if (address >= objects[i].from && address < objects[i].to)
+            return (address - objects[i].base) ^ ((uint64_t)i << 48);
+    return 0;
+}
+
+/* Of the addresses that a call returns to, each once: recursion does not make another site. */
+static uint64_t site_here(void)
+{
+    void *frames[FRAMES_MAX];
+    int count = backtrace(frames, FRAMES_MAX), in_libraries = 0;
+    uint64_t hash = 14695981039346656037u;
+    for (int i = 0; i < count; i++) {
+        if (is_in(&own, frames[i]))
+            continue;
+        if (!is_in(&program, frames[i]) && in_libraries++ >= LIBRARY_FRAMES_MAX)
+            continue;
+        bool again = false;
+        for (int j = 0; j < i && !again; j++)
+            again = frames[j] == frames[i];
+        if (!again)
+            hash = (hash ^ within_object((uintptr_t)frames[i])) * 1099511628211u;
+    }
+    return hash;
+}
+
+static void note_site(uint64_t number)
+{
+    if (sites == NULL || number > SITES_MAX)
+        return;
+    inside = true;
+    sites[number - 1] = site_here();
+    inside = false;
+}
+
 static void note_failure(const char *function, const void *caller)
 {
     Dl_info info;
@@ -156,6 +209,7 @@ bool fails(enum class class, int kinds, const char *function, const void *caller
     if ((kinds & wanted_kinds) == 0 || !is_theirs(wanted_class, caller))
         return false;
     uint64_t number = atomic_fetch_add(&report->calls, 1) + 1;
+    note_site(number);
     if (wanted_at == 0 || number < wanted_at || (number > wanted_at && !is_sticky))
         return false;
     inside = true;
@@ -298,11 +352,13 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
         return FAILS(FILES, kinds, name) ? (type)(failure) : REAL(name) args;                      \
     }
 
-/* Half of a number of bytes; of direct I/O that is pages, too. */
+/* Half of a number of bytes; of direct I/O that is pages or sectors, too. */
 static size_t part_of(size_t size)
 {
-    size_t half = size / 2;
-    return size % PAGE_BYTES == 0 ? half - half % PAGE_BYTES : half;
+    size_t half = size / 2, unit = size % PAGE_BYTES == 0     ? PAGE_BYTES
+                                   : size % SECTOR_BYTES == 0 ? SECTOR_BYTES
+                                                              : 1;
+    return half - half % unit;
 }
 
 /* Of those that move bytes, `size` may be made smaller. */
@@ -615,12 +671,24 @@ static const struct {
     {"ECONNRESET", ECONNRESET, TALKS},
 };
 
+/* NULL: there is none, or it can't be made. */
+static void *map_file(const char *path, size_t size)
+{
+    int fd = path != NULL ? REAL(open)(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (fd < 0)
+        return NULL;
+    void *memory = MAP_FAILED;
+    if (REAL(ftruncate)(fd, (off_t)size) == 0)
+        memory = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REAL(close)(fd);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 static void read_wishes(void)
 {
     static const char *const classes[] = {"",        "alloc", "lib_alloc", "file",
                                           "db_file", "db",    "net",       "http"};
     const char *class = getenv("NTH_CLASS"), *how = getenv("NTH_HOW"), *at = getenv("NTH_AT");
-    const char *path = getenv("NTH_REPORT");
     for (int i = 1; class != NULL && i <= HTTP; i++)
         if (strcmp(class, classes[i]) == 0)
             wanted_class = (enum class)i;
@@ -634,24 +702,25 @@ static void read_wishes(void)
     }
     wanted_at = at != NULL ? strtoull(at, NULL, 10) : 0;
     is_sticky = getenv("NTH_STICKY") != NULL;
-    report = &none;
-    int fd = path != NULL ? REAL(open)(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
-    if (wanted_class == NONE || wanted_kinds == 0 || fd < 0 ||
-        REAL(ftruncate)(fd, REPORT_BYTES) != 0) {
+    report = map_file(getenv("NTH_REPORT"), REPORT_BYTES);
+    if (wanted_class == NONE || wanted_kinds == 0 || report == NULL) {
         fputs("fail_nth: NTH_CLASS, NTH_HOW or NTH_REPORT is not usable\n", stderr);
         _exit(99);
     }
-    report = REAL(mmap)(NULL, REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    REAL(close)(fd);
+    sites = map_file(getenv("NTH_SITES"), (size_t)SITES_MAX * sizeof *sites);
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     bool first = true;
-    static const char *const names[] = {"LD_PRELOAD", "NTH_CLASS",  "NTH_HOW",
-                                        "NTH_AT",     "NTH_STICKY", "NTH_REPORT"};
+    static const char *const names[] = {"LD_PRELOAD", "NTH_CLASS",  "NTH_HOW",  "NTH_AT",
+                                        "NTH_STICKY", "NTH_REPORT", "NTH_SITES"};
+    void *frame;
     inside = true;
+    report = &none;
     read_wishes();
+    if (sites != NULL)
+        (void)backtrace(&frame, 1); /* it loads a library, the first time */
     dl_iterate_phdr(note_object, &first);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);

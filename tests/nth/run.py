@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Fails the Nth call of compiler and programs, for N = 1, 2, 3 … until a run is clean.
 
-run.py [--build DIR] [--all] [--points K] [--seed N] [--only PART] [--way PART]
+run.py [--build DIR] [--sites | --every] [--points K] [--seed N] [--only PART] [--way PART]
+       [--jobs J]
 
 Every way of failing (shim.py) in every scenario (scenarios.py): the calls are counted, then each
-of them fails in a run of its own. Of more than K (4) calls, K are taken at even distances from a
-random offset, whose seed is printed; --all takes every one. A failed command must end by itself
+of them fails in a run of its own. Of more than K (2) calls, K are taken at even distances from a
+random offset, whose seed is printed. --sites takes calls from every place that makes any: of
+memory and files the first, second, middle and last of each distinct stack, of the others every
+one; --every takes every one of all. A failed command must end by itself
 with an exit status it documents, say the cause, and leave nothing half-done; one that ends well
 must have made what it makes without a failure. Prints 'N passed, N failed'.
 """
 
 import argparse
+import array
 import collections
 import random
 import shutil
@@ -43,6 +47,7 @@ DATABASE_WAYS = [
     shim.Way("db_file", "EINTR"),
     shim.Way("db_file", "short"),
 ]
+MANY = ("alloc", "lib_alloc", "file")  # so many calls that --sites chooses
 HTTP_WAYS = [
     shim.Way("http", "ENOMEM"),
     shim.Way("http", "after"),
@@ -111,10 +116,18 @@ class Sweep:
     def __init__(self, setting, library, scenario, way):
         self.scenario, self.way, self.library = scenario, way, library
         self.top = setting.scratch
+        self.spare = []  # directories that are as they were made
 
-    def once(self, number):
-        directory = Path(tempfile.mkdtemp(dir=self.top)) / "it"
-        self.scenario.fresh(directory)
+    def directory(self):
+        try:
+            return self.spare.pop()
+        except IndexError:
+            directory = Path(tempfile.mkdtemp(dir=self.top)) / "it"
+            self.scenario.fresh(directory)
+            return directory
+
+    def once(self, number, sites=None):
+        directory = self.directory()
         result = shim.run(
             self.library,
             self.way,
@@ -122,6 +135,7 @@ class Sweep:
             self.scenario.command(),
             directory,
             self.scenario.environment,
+            sites,
         )
         return directory, result
 
@@ -134,10 +148,22 @@ class Sweep:
         shutil.rmtree(directory.parent)
         return self.clean.calls
 
+    def sites(self):
+        """Of each call of a run without a failure, in turn, a number of where it comes from."""
+        noted = self.top / "sites"
+        noted.unlink(missing_ok=True)
+        directory, result = self.once(0, noted)
+        shutil.rmtree(directory.parent)
+        with open(noted, "rb") as file:
+            return array.array("Q", file.read(8 * result.calls))
+
     def fail(self, number):
         directory, result = self.once(number)
         problems = judge(self.scenario, self.way, directory, result, self.clean, self.baseline)
-        shutil.rmtree(directory.parent)
+        if self.scenario.leaves_nothing and scenarios.tree(directory) == self.scenario.before:
+            self.spare.append(directory)
+        else:
+            shutil.rmtree(directory.parent)
         return number, result, problems
 
 
@@ -173,6 +199,22 @@ def points_of(calls, most, chance):
     return sorted({min(calls, 1 + int(offset + i * step)) for i in range(most)})
 
 
+def points_of_sites(sites, known):
+    """Numbers of calls: the first, second, middle and last of each site; the first only if another
+    scenario had the site: it is in `known`."""
+    calls = collections.defaultdict(list)
+    for number, site in enumerate(sites, 1):
+        calls[site].append(number)
+    points = set()
+    for site, numbers in calls.items():
+        chosen = numbers[:1] if site in known else numbers[:2] + numbers[-1:]
+        points.update(chosen)
+        if site not in known:
+            points.add(numbers[len(numbers) // 2])
+    known.update(calls)
+    return sorted(points)
+
+
 def ways_of(scenario):
     if scenario.speaks_http:
         return [way for way in HTTP_WAYS if not (way.sticky and scenario.waits)]
@@ -186,7 +228,8 @@ class Sweeps:
         self.setting, self.options, self.tally = setting, options, tally
         self.library = shim.compile_shim(setting.scratch)
         self.chance = random.Random(options.seed)
-        self.pool = ThreadPoolExecutor(2)
+        self.pool = ThreadPoolExecutor(options.jobs)
+        self.known = collections.defaultdict(set)  # (program, way): sites
 
     def check_coverage(self):
         for name in coverage.unknown_calls(self.setting.build, self.library):
@@ -201,12 +244,21 @@ class Sweeps:
             return  # the sanitizer's own memory is among it
         sweep = Sweep(self.setting, self.library, scenario, way)
         calls = sweep.measure()
-        most = (scenario.most_points or calls) if options.all else options.points
-        points = points_of(calls, most, self.chance)
+        points = self.points(sweep, calls)
         each = map if scenario.speaks_http else self.pool.map
         for number, result, problems in each(sweep.fail, points):
             self.tally.add(sweep, number, result, problems)
         print(f"{scenario.name}, {way}: {len(points)} of {calls} calls", flush=True)
+
+    def points(self, sweep, calls):
+        options, most = self.options, sweep.scenario.most_points or calls
+        if not (options.sites or options.every):
+            return points_of(calls, options.points, self.chance)
+        if options.every or sweep.way.calls not in MANY or calls > shim.SITES_MAX:
+            return points_of(calls, most, self.chance)
+        program = sweep.scenario.command()[0]
+        points = points_of_sites(sweep.sites(), self.known[program, str(sweep.way)])
+        return [points[i - 1] for i in points_of(len(points), most, self.chance)]
 
     def run_all(self):
         self.check_coverage()
@@ -226,8 +278,10 @@ class Sweeps:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, default=ROOT / "build")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sites", action="store_true")
+    parser.add_argument("--every", action="store_true")
     parser.add_argument("--points", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", default="")
     parser.add_argument("--way", default="")

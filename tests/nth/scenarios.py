@@ -58,11 +58,14 @@ def call(command, cwd, expect=0, **environment):
 
 def tree(top):
     """The files below a directory and their bytes."""
-    return {
-        str(path.relative_to(top)): path.read_bytes()
-        for path in sorted(top.rglob("*"))
-        if path.is_file()
-    }
+    found, above = {}, len(str(top)) + 1
+    for parent, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(parent, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    found[path[above:]] = file.read()
+    return found
 
 
 class Setting:
@@ -100,11 +103,13 @@ class Scenario:
     speaks_http = False  # and is run alone: its server is not for two at a time
     waits = False  # for a server that is away, as long as that takes
     most_points = None  # of a slow one, even if all are wanted
+    leaves_nothing = False  # mostly: a directory that is as before is taken again
 
     def __init__(self, setting, name):
         self.setting, self.name = setting, name
         self.environment = {"PIPEC_HOME": str(ROOT)}
         self.template = setting.scratch / f"template-{name.replace(' ', '-')}"
+        self.before = None  # what is in it
 
     def prepare(self, directory):
         """Fills the directory that every run gets a copy of."""
@@ -113,6 +118,8 @@ class Scenario:
         if not self.template.exists():
             self.template.mkdir()
             self.prepare(self.template)
+        if self.before is None:
+            self.before = tree(self.template)
         shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(self.template, directory, symlinks=True)
 
@@ -129,8 +136,7 @@ class Scenario:
 
     def leftovers(self, directory, result, baseline):
         """Every file is as before, absent, or as after the whole command."""
-        before = tree(self.template)
-        found = []
+        before, found = self.before, []
         for path, data in tree(directory).items():
             if path not in before and path not in baseline:
                 # A process that is out of memory ends at once.
@@ -144,6 +150,8 @@ class Scenario:
 
 class Pipec(Scenario):
     """A command of the compiler over a program of the project and its contracts."""
+
+    leaves_nothing = True
 
     def __init__(self, setting, words, pipe, **environment):
         super().__init__(setting, f"pipec {' '.join(words)} {pipe}".replace("/", "."))
@@ -164,6 +172,7 @@ class Pipec(Scenario):
 
 
 class PipecTest(Pipec):
+    leaves_nothing = False
     most_points = 200
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 120
+SITES_MAX = 4 << 20  # calls whose sites fail_nth.c notes
 BROKEN_OFF = "Failure when receiving data from the peer"
 # What a message says when a call failed in this way; none: the failure must not be noticed.
 CAUSES = {
@@ -81,8 +82,9 @@ class Result:
         return f"{self.function}, called in {' < '.join(frames) or self.object}"
 
 
-def run(shim, way, number, command, cwd, environment=None):
-    """The result of the command with call `number` failing; 0: none, they are counted."""
+def run(shim, way, number, command, cwd, environment=None, sites=None):
+    """The result of the command with call `number` failing; 0: none, they are counted, and the file
+    `sites` gets the site of each."""
     report = cwd.parent / (cwd.name + ".report")
     report.unlink(missing_ok=True)
     wishes = {
@@ -95,6 +97,8 @@ def run(shim, way, number, command, cwd, environment=None):
     }
     if way.sticky:
         wishes["NTH_STICKY"] = "1"
+    if sites is not None:
+        wishes["NTH_SITES"] = str(sites)
     process = subprocess.Popen(
         [str(part) for part in command],
         cwd=cwd,
