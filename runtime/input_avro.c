@@ -34,7 +34,7 @@ static void avro_reserve(struct avro *avro, uint32_t count)
 }
 
 /* The fields of an envelope, in one go: its schema is fixed. */
-static inline bool read_envelope(struct pipe_reader *reader, struct pipe_record *record)
+static bool read_envelope(struct pipe_reader *reader, struct pipe_record *record)
 {
     bool no_key = true, no_value = true;
     if (!pipe_avro_timestamp_ms(reader, &record->kafka_time_ms) ||
@@ -118,19 +118,53 @@ static inline void fetch_behind(const uint8_t *begin, const uint8_t *end)
         __builtin_prefetch(begin + AHEAD_BYTES);
 }
 
+/* An envelope with a short key and a value of less than 8 KiB, as nearly all are, in registers.
+ * False: it is another one, or none. */
+static inline bool read_common_envelope(const uint8_t *at, const uint8_t *end,
+                                        struct pipe_record *record, const uint8_t **behind)
+{
+    struct pipe_reader time = {.at = at, .end = end};
+    const uint8_t some = 2; /* the second branch of a union, as a zigzag varint */
+    int64_t time_ms;
+    if (!pipe_avro_long_of_word(&time, &time_ms) || !pipe_ts_ms_ok(time_ms))
+        return false;
+    at = time.at;
+    if (end - at < 2 + 64 + 3 || at[0] != some || (at[1] & 0x81) != 0)
+        return false;
+    size_t key_bytes = at[1] >> 1, value_bytes;
+    const uint8_t *key = at + 2;
+    at = key + key_bytes;
+    if (at[0] != some || (at[1] & 0x81) != 0x80 || at[2] >= 0x80)
+        return false;
+    value_bytes = (at[1] & 0x7Fu) >> 1 | (size_t)at[2] << 6;
+    at += 3;
+    if (value_bytes > (size_t)(end - at))
+        return false;
+    record->kafka_time_ms = time_ms;
+    record->key = pipe_str_of(key, key_bytes);
+    record->payload = pipe_str_of(at, value_bytes);
+    *behind = at + value_bytes;
+    return true;
+}
+
 /* A sound envelope, found and opened at once. False: nothing was taken, avro_take tells why. */
 static bool avro_take_envelope(struct avro *avro, uint32_t index)
 {
     struct pipe_container *container = &avro->container;
-    const uint8_t *begin = container->at;
-    struct pipe_reader reader;
-    pipe_reader_init(&reader, begin, (size_t)(container->end - begin), NULL);
-    avro_begin(avro, &avro->records[index]);
-    if (!read_envelope(&reader, &avro->records[index]) ||
-        !pipe_container_took(container, reader.at))
+    struct pipe_record *record = &avro->records[index];
+    const uint8_t *begin = container->at, *behind;
+    avro_begin(avro, record);
+    if (PIPE_UNLIKELY(!read_common_envelope(begin, container->end, record, &behind))) {
+        struct pipe_reader reader;
+        pipe_reader_init(&reader, begin, (size_t)(container->end - begin), NULL);
+        if (!read_envelope(&reader, record))
+            return false;
+        behind = reader.at;
+    }
+    if (!pipe_container_took(container, behind))
         return false;
-    fetch_behind(begin, reader.at);
-    avro_add(avro, index, (size_t)(reader.at - begin));
+    fetch_behind(begin, behind);
+    avro_add(avro, index, (size_t)(behind - begin));
     return true;
 }
 

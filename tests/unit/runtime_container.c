@@ -281,6 +281,55 @@ static void test_topic_files(void **state)
     pipe_buf_free(&file);
 }
 
+/* Lengths on both sides of where an envelope is no common one any more, and the same at the end of
+ * a block, where the bytes behind it are few. */
+static void test_lengths_of_envelopes(void **state)
+{
+    (void)state;
+    static const size_t keys[] = {0, 1, 63, 64, 65, 200}, values[] = {0, 63, 64, 300, 8191, 8192};
+    struct pipe_buf file = {0}, rows = {0};
+    uint8_t sync[PIPE_SYNC_BYTES];
+    char key[201], *value = pipe_calloc(1, 8193);
+    const char *path = in_dir("lengths.avro");
+    int64_t count = 0;
+    pipe_container_sync(PIPE_TOPIC_FILE_SCHEMA, sync);
+    pipe_container_write_header(&file, PIPE_TOPIC_FILE_SCHEMA, sync);
+    for (size_t k = 0; k < 6; k++) {
+        for (size_t v = 0; v < 6; v++, count++) {
+            memset(key, 'k', keys[k]);
+            key[keys[k]] = '\0';
+            memset(value, 'v', values[v]);
+            value[values[v]] = '\0';
+            add_envelope(&rows, 1767225600000 + count, key, value);
+            if (count % 5 != 4)
+                continue;
+            pipe_container_write_block(&file, 5, pipe_str_of(rows.data, rows.size), sync);
+            rows.size = 0;
+        }
+    }
+    pipe_container_write_block(&file, count % 5, pipe_str_of(rows.data, rows.size), sync);
+    write_bytes(path, file.data, file.size);
+    struct pipe_input_config config = config_of(&topic_source, path);
+    config.max_record_bytes = 1 << 20;
+    char error[512];
+    struct pipe_input *input = pipe_input_open(&config, error, sizeof error);
+    struct pipe_record *records;
+    uint32_t given;
+    for (int64_t i = 0; i < count; i++) {
+        assert_int_equal(input->ops->next(input, 1, &records, &given), PIPE_INPUT_RECORDS);
+        assert_int_equal(records->kafka_time_ms, 1767225600000 + i);
+        assert_int_equal(records->key.size, keys[i / 6]);
+        assert_int_equal(records->payload.size, values[i % 6]);
+        assert_true(records->key.size == 0 || records->key.data[keys[i / 6] - 1] == 'k');
+        assert_true(records->payload.size == 0 || records->payload.data[values[i % 6] - 1] == 'v');
+    }
+    assert_int_equal(input->ops->next(input, 1, &records, &given), PIPE_INPUT_END);
+    input->ops->close(input);
+    free(value);
+    pipe_buf_free(&rows);
+    pipe_buf_free(&file);
+}
+
 /* ---- Broken files ---- */
 
 static void check_broken_header(const void *bytes, size_t size, const char *words)
@@ -610,12 +659,19 @@ static void test_fingerprints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_files),     cmocka_unit_test(test_content),
-        cmocka_unit_test(test_unknown_schema), cmocka_unit_test(test_topic_files),
-        cmocka_unit_test(test_broken_headers), cmocka_unit_test(test_broken_schemas),
-        cmocka_unit_test(test_broken_blocks),  cmocka_unit_test(test_cut_files),
-        cmocka_unit_test(test_bad_deflate),    cmocka_unit_test(test_values_without_bytes),
-        cmocka_unit_test(test_changed_file),   cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_good_files),
+        cmocka_unit_test(test_content),
+        cmocka_unit_test(test_unknown_schema),
+        cmocka_unit_test(test_topic_files),
+        cmocka_unit_test(test_lengths_of_envelopes),
+        cmocka_unit_test(test_broken_headers),
+        cmocka_unit_test(test_broken_schemas),
+        cmocka_unit_test(test_broken_blocks),
+        cmocka_unit_test(test_cut_files),
+        cmocka_unit_test(test_bad_deflate),
+        cmocka_unit_test(test_values_without_bytes),
+        cmocka_unit_test(test_changed_file),
+        cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_fingerprints),
     };
     return cmocka_run_group_tests(tests, set_up, remove_test_dir);
