@@ -13,7 +13,13 @@
 #define CONFLUENT_FRAME 5      /* 00, id (big-endian) */
 #define SINGLE_OBJECT_FRAME 10 /* C3 01, fingerprint (little-endian) */
 
-static const char *refuse(struct pipe_task *task, const char *reason, const char *format, ...)
+/* Out of the way of what is mostly taken. */
+#define RARE __attribute__((noinline, cold))
+
+/* Each record passes here: a call for each step would cost as much as the step. */
+#define INSIDE static inline __attribute__((always_inline))
+
+RARE static const char *refuse(struct pipe_task *task, const char *reason, const char *format, ...)
     PIPE_PRINTF(3, 4);
 static const char *refuse(struct pipe_task *task, const char *reason, const char *format, ...)
 {
@@ -31,7 +37,14 @@ static const char *refuse_error(struct pipe_task *task, const struct pipe_error 
     return refuse(task, "undecodable", "%s: %s", error->field, error->detail);
 }
 
-static const char *decode_version(struct pipe_task *task, uint32_t version, const uint8_t *bytes,
+RARE static const char *refuse_value(struct pipe_task *task, const struct pipe_reader *reader)
+{
+    struct pipe_error error = {0};
+    pipe_reader_error(reader, &error);
+    return refuse_error(task, &error);
+}
+
+INSIDE const char *decode_version(struct pipe_task *task, uint32_t version, const uint8_t *bytes,
                                   size_t size_bytes, void *row)
 {
     struct pipe_reader reader;
@@ -39,12 +52,10 @@ static const char *decode_version(struct pipe_task *task, uint32_t version, cons
     if (PIPE_LIKELY(task->source->contract->versions[version].decode(&reader, row) &&
                     pipe_reader_done(&reader)))
         return NULL;
-    struct pipe_error error = {0};
-    pipe_reader_error(&reader, &error);
-    return refuse_error(task, &error);
+    return refuse_value(task, &reader);
 }
 
-static const char *decode_single_object(struct pipe_task *task, const uint8_t *bytes, size_t size,
+INSIDE const char *decode_single_object(struct pipe_task *task, const uint8_t *bytes, size_t size,
                                         void *row)
 {
     const struct pipe_contract *contract = task->source->contract;
@@ -99,8 +110,8 @@ static const char *decode_registered(struct pipe_task *task, uint32_t id, const 
     return refuse(task, "schema_unknown", "schema id %u is not in the schema registry", id);
 }
 
-static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes, size_t size,
-                                    void *row)
+static __attribute__((noinline)) const char *
+decode_confluent(struct pipe_task *task, const uint8_t *bytes, size_t size, void *row)
 {
     const struct pipe_engine *engine = task->engine;
     const struct pipe_contract *contract = task->source->contract;
@@ -122,7 +133,7 @@ static const char *decode_confluent(struct pipe_task *task, const uint8_t *bytes
     return decode_registered(task, id, bytes + CONFLUENT_FRAME, size - CONFLUENT_FRAME, row);
 }
 
-static const char *decode_avro(struct pipe_task *task, struct pipe_str payload, void *row)
+INSIDE const char *decode_avro(struct pipe_task *task, struct pipe_str payload, void *row)
 {
     const uint8_t *bytes = (const uint8_t *)payload.data;
     const struct pipe_input *input = engine_task_of(task)->input;
@@ -181,20 +192,27 @@ static const char *decode_whole(struct pipe_task *task, struct pipe_str payload,
     return NULL;
 }
 
-static const char *decode_now(struct pipe_task *task, const struct pipe_record *record, void *row)
+/* A record that is not even looked into. */
+RARE static const char *refuse_record(struct pipe_task *task, const struct pipe_record *record)
 {
-    const struct engine_task *inner = engine_task_of(task);
+    const char *fault = engine_task_of(task)->fault;
+    if (fault != NULL)
+        return refuse(task, "undecodable", "%s", fault);
+    if (record->payload.data == NULL)
+        return refuse(task, "no_value", "the record has no value");
+    return refuse(task, "undecodable", "%zu bytes: longer than --max-record %u",
+                  record->payload.size, task->engine->options->max_record_bytes);
+}
+
+INSIDE const char *decode_now(struct pipe_task *task, const struct pipe_record *record, void *row)
+{
     struct pipe_str payload = record->payload;
     const char *reason = NULL;
     task->detail[0] = '\0';
-    if (PIPE_UNLIKELY(inner->fault != NULL))
-        return refuse(task, "undecodable", "%s", inner->fault);
-    if (PIPE_UNLIKELY(payload.data == NULL))
-        return refuse(task, "no_value", "the record has no value");
-    if (PIPE_UNLIKELY(payload.size > task->engine->options->max_record_bytes))
-        return refuse(task, "undecodable", "%zu bytes: longer than --max-record %u", payload.size,
-                      task->engine->options->max_record_bytes);
-    switch (task->source->format) {
+    if (PIPE_UNLIKELY(engine_task_of(task)->fault != NULL || payload.data == NULL ||
+                      payload.size > task->engine->options->max_record_bytes))
+        return refuse_record(task, record);
+    switch (__builtin_expect(task->source->format, PIPE_FORMAT_AVRO)) {
     case PIPE_FORMAT_AVRO:
         reason = decode_avro(task, payload, row);
         break;
@@ -217,6 +235,12 @@ static const char *decode_now(struct pipe_task *task, const struct pipe_record *
     return reason;
 }
 
+static __attribute__((noinline)) const char *
+decode_in_turn(struct pipe_task *task, const struct pipe_record *record, void *row)
+{
+    return decode_now(task, record, row);
+}
+
 static uint32_t ahead_index(const struct engine_task *task, const struct pipe_record *record)
 {
     return (uint32_t)(record - task->batch) % PIPE_AHEAD;
@@ -234,7 +258,7 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
     *row = row_at(inner, index);
     if (PIPE_UNLIKELY((inner->ahead_ready >> index & 1) == 0)) {
         task->ahead_row = NULL;
-        return decode_now(task, record, *row);
+        return decode_in_turn(task, record, *row);
     }
     inner->ahead_ready &= ~(1u << index);
     task->ahead_row = *row;
@@ -246,23 +270,17 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
 
 /* What is refused, or needs the arena, which is reset between records, is decoded again in its
  * turn: as if it had never been looked at. */
-void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record)
+bool engine_decode_ahead(struct engine_task *task, const struct pipe_record *record)
 {
     struct pipe_task *outer = &task->task;
-    uint32_t index = ahead_index(task, record);
-    void *row = row_at(task, index);
+    void *row = row_at(task, ahead_index(task, record));
     pipe_arena_reset(&outer->arena);
-    if (PIPE_UNLIKELY(decode_now(outer, record, row) != NULL) ||
-        PIPE_UNLIKELY(!pipe_arena_is_fresh(&outer->arena)))
-        return;
-    task->ahead_ready |= 1u << index;
+    return PIPE_LIKELY(decode_now(outer, record, row) == NULL) &&
+           PIPE_LIKELY(pipe_arena_is_fresh(&outer->arena));
 }
 
-void engine_keys_ahead(struct engine_task *task, const struct pipe_record *record)
+void engine_keys_ahead(struct engine_task *task, uint32_t index)
 {
-    uint32_t index = ahead_index(task, record);
-    if (PIPE_UNLIKELY((task->ahead_ready >> index & 1) == 0))
-        return;
     task->task.ahead_index = index;
     task->task.stage->ahead(&task->task, row_at(task, index));
 }
@@ -278,11 +296,9 @@ static void describe_time(char *to, size_t room, int64_t time_us)
     }
 }
 
-const char *pipe_judge_key(struct pipe_task *task, const struct pipe_record *record,
-                           struct pipe_str key)
+const char *pipe_key_mismatch(struct pipe_task *task, const struct pipe_record *record,
+                              struct pipe_str key)
 {
-    if (record->key.data != NULL && pipe_str_equal(key, record->key))
-        return NULL;
     struct pipe_quoted have = pipe_quote(record->key.data, record->key.size);
     struct pipe_quoted want = pipe_quote(key.data, key.size);
     snprintf(task->detail, sizeof task->detail, "the record's key is %s, its columns say %s",

@@ -166,14 +166,17 @@ static void remember(struct pipe_dedup *dedup, struct id *slot, const struct id 
     dedup->live++;
 }
 
-static void dedup_ask(void *state, uint32_t index)
+static void dedup_ask(void *state, uint32_t wanted)
 {
     struct pipe_dedup *dedup = state;
-    struct id *id = &dedup->ahead[index];
-    identify(dedup, &dedup->state.keys[index], id);
-    if (dedup->table.capacity > 0)
-        id_table_fetch(&dedup->table, id);
-    dedup_spilled_ahead(dedup, id->low);
+    for (uint32_t left = wanted; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctz(left);
+        struct id *id = &dedup->ahead[index];
+        identify(dedup, &dedup->state.keys[index], id);
+        if (dedup->table.capacity > 0)
+            id_table_fetch(&dedup->table, id);
+        dedup_spilled_ahead(dedup, id->low);
+    }
 }
 
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,

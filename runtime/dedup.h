@@ -86,7 +86,7 @@ void dedup_remove_below(const struct pipe_state_writer *writer, char kind, int64
 /* --- dedup_spill.c ---------------------------------------------------------------------------- */
 
 /* Fetches what a look-up will touch. */
-static inline void dedup_spilled_ahead(const struct pipe_dedup *dedup, uint64_t place)
+PIPE_FETCHES dedup_spilled_ahead(const struct pipe_dedup *dedup, uint64_t place)
 {
     for (uint32_t i = 0; i < dedup->filter_count; i++) {
         const struct id_filter *ids = &dedup->filters[i].ids;

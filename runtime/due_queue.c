@@ -122,7 +122,7 @@ int64_t due_queue_bound(const struct due_queue *queue)
 #define SOON 32 /* items of a bucket that is opened: their entries will be wanted soon */
 #define KEPT 16 /* items for which an empty bucket keeps memory: there are 1,792 buckets */
 
-static void fetch(const void *entry)
+PIPE_FETCHES fetch(const void *entry)
 {
     __builtin_prefetch((const uint8_t *)entry);
     __builtin_prefetch((const uint8_t *)entry + 64);

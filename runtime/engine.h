@@ -543,10 +543,11 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
 void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
                       size_t to_bytes); /* of its metadata in the log */
 
-/* decode.c: decodes a record of task->batch before its turn; makes the keys of one that was decoded
- * so. */
-void engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
-void engine_keys_ahead(struct engine_task *task, const struct pipe_record *record);
+/* decode.c: decodes a record of task->batch before its turn, into the row of its index modulo
+ * PIPE_AHEAD; false: it must be decoded in its turn. Makes the keys of a row that was decoded so.
+ */
+bool engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
+void engine_keys_ahead(struct engine_task *task, uint32_t index);
 
 /* task.c */
 enum task_result { TASK_IDLE, TASK_WORKED, TASK_FAILED, TASK_WAITS };

@@ -90,7 +90,7 @@ static inline struct id *id_table_find(const struct id_table *table, const struc
 }
 
 /* Asks for the memory that id_table_find will read. */
-static inline void id_table_fetch(const struct id_table *table, const struct id *id)
+PIPE_FETCHES id_table_fetch(const struct id_table *table, const struct id *id)
 {
     const struct id *slot = &table->ids[id_part(id->low, table->capacity)];
     __builtin_prefetch(slot, 1);

@@ -112,7 +112,7 @@ static bool avro_give(struct avro *avro, uint32_t index, struct pipe_str bytes)
 
 /* Only a line of each record is touched here, in steps that the hardware does not foresee: asks for
  * what lies as far behind these bytes as it takes to come. */
-static inline void fetch_behind(const uint8_t *begin, const uint8_t *end)
+PIPE_FETCHES fetch_behind(const uint8_t *begin, const uint8_t *end)
 {
     for (; begin < end; begin += 64)
         __builtin_prefetch(begin + AHEAD_BYTES);

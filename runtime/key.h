@@ -41,13 +41,18 @@ static inline void pipe_key_add_enum(struct pipe_buf *buf, uint32_t index)
 {
     pipe_avro_put_long(buf, index);
 }
+void pipe_key_add_str_slow(struct pipe_buf *buf, struct pipe_str value);
 static inline void pipe_key_add_str(struct pipe_buf *buf, struct pipe_str value) /* string, bytes */
 {
-    uint8_t *to = pipe_buf_reserve(buf, value.size + 10);
-    uint8_t *at = pipe_varint_put(to, value.size);
-    if (value.size > 0)
-        memcpy(at, value.data, value.size);
-    buf->size += (size_t)(at - to) + value.size;
+    if (PIPE_UNLIKELY(value.size > PIPE_BYTES_INLINE_MOST ||
+                      buf->capacity - buf->size <= PIPE_BYTES_INLINE_MOST)) {
+        pipe_key_add_str_slow(buf, value);
+        return;
+    }
+    uint8_t *to = buf->data + buf->size;
+    *to = (uint8_t)value.size; /* a varint */
+    pipe_bytes_copy(to + 1, value.data, value.size);
+    buf->size += 1 + value.size;
 }
 static inline void pipe_key_add_uuid(struct pipe_buf *buf, struct pipe_str value)
 {

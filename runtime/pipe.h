@@ -497,8 +497,15 @@ static inline bool pipe_discards(const struct pipe_task *task)
 
 /* Whether the record's key is what the columns of its source's key clause say. NULL, or the reason
  * with task->detail. */
-const char *pipe_judge_key(struct pipe_task *task, const struct pipe_record *record,
-                           struct pipe_str key);
+const char *pipe_key_mismatch(struct pipe_task *task, const struct pipe_record *record,
+                              struct pipe_str key);
+static inline const char *pipe_judge_key(struct pipe_task *task, const struct pipe_record *record,
+                                         struct pipe_str key)
+{
+    if (PIPE_LIKELY(record->key.data != NULL && pipe_str_equal(key, record->key)))
+        return NULL;
+    return pipe_key_mismatch(task, record, key);
+}
 
 /* Every function that fills a row struct calls this after filling it, so that an encoding of
  * another row at the same address is not reused. */
@@ -551,9 +558,34 @@ static inline struct pipe_str pipe_exchange_payload(const uint8_t *at, const uin
 enum pipe_dedup_verdict { PIPE_UNIQUE, PIPE_DUPLICATE, PIPE_TOO_OLD };
 enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
                                    const struct pipe_record *record, bool is_ahead);
+/* How many records before their turn rows are decoded and their keys asked for, where the stage has
+ * a use for it: long enough for memory to come, few enough to stay in the first-level cache. A
+ * power of two, at most 32. */
+#define PIPE_AHEAD 16u
+
+/* What every state begins with (state.h). */
+struct pipe_state {
+    /* `advance` has nothing to do while the watermark of its input is less; it may be too low,
+     * never too high. PIPE_TIME_MAX: never. */
+    int64_t due;
+    /* Keys of rows that come next, of PIPE_AHEAD by pipe_task.ahead_index (pipe_key_ahead); NULL:
+     * nobody asked. */
+    struct pipe_buf *keys;
+};
+
+#define PIPE_KEY_KEPT_BYTES 4096u /* of a key ahead that was longer no memory is kept */
+struct pipe_buf *pipe_key_ahead_slow(struct pipe_task *task, uint32_t state);
+
 /* Where stage->ahead puts the key that a row will be asked by, in place of the one that is there.
  * Of the task. */
-struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t state);
+static inline struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t state)
+{
+    const struct pipe_state *of = (const struct pipe_state *)task->states[state];
+    if (PIPE_UNLIKELY(of->keys == NULL) ||
+        PIPE_UNLIKELY(of->keys[task->ahead_index].capacity > PIPE_KEY_KEPT_BYTES))
+        return pipe_key_ahead_slow(task, state);
+    return &of->keys[task->ahead_index];
+}
 
 /* Where a record goes: `acc` to be updated (NULL: to none), and `late` windows it missed, ending at
  * late_end, late_end + every, … */

@@ -1,6 +1,14 @@
 /* row_key.c: group keys and key texts (key.h). */
 #include "row_internal.h"
 
+void pipe_key_add_str_slow(struct pipe_buf *buf, struct pipe_str value)
+{
+    uint8_t *to = pipe_buf_reserve(buf, value.size + PIPE_BYTES_INLINE_MOST);
+    uint8_t *at = pipe_varint_put(to, value.size);
+    pipe_bytes_copy(at, value.data, value.size);
+    buf->size += (size_t)(at - to) + value.size;
+}
+
 bool pipe_varint_get(const uint8_t **at, const uint8_t *end, uint64_t *out)
 {
     uint64_t raw = 0;

@@ -3,15 +3,13 @@
 
 #include "state.h"
 
-#define KEY_KEPT_BYTES 4096u /* of a key that was longer no memory is kept */
-
-struct pipe_buf *pipe_key_ahead(struct pipe_task *task, uint32_t index)
+struct pipe_buf *pipe_key_ahead_slow(struct pipe_task *task, uint32_t index)
 {
     struct pipe_state *state = task->states[index];
     if (PIPE_UNLIKELY(state->keys == NULL))
         state->keys = pipe_calloc(PIPE_AHEAD, sizeof *state->keys);
     struct pipe_buf *key = &state->keys[task->ahead_index];
-    if (PIPE_UNLIKELY(key->capacity > KEY_KEPT_BYTES))
+    if (PIPE_UNLIKELY(key->capacity > PIPE_KEY_KEPT_BYTES))
         pipe_buf_free(key);
     return key;
 }

@@ -11,21 +11,6 @@
 
 #include "pipe.h"
 
-/* How many records before their turn rows are decoded and their keys asked for, where the stage has
- * a use for it: long enough for memory to come, few enough to stay in the first-level cache. A
- * power of two. */
-#define PIPE_AHEAD 16u
-
-/* What every state begins with. */
-struct pipe_state {
-    /* `advance` has nothing to do while the watermark of its input is less; it may be too low,
-     * never too high. PIPE_TIME_MAX: never. */
-    int64_t due;
-    /* Keys of rows that come next, of PIPE_AHEAD by pipe_task.ahead_index (pipe_key_ahead); NULL:
-     * nobody asked. */
-    struct pipe_buf *keys;
-};
-
 void pipe_state_free_keys(struct pipe_state *state);
 
 static inline void pipe_state_due_by(struct pipe_state *state, int64_t due)
@@ -85,9 +70,9 @@ struct pipe_state_ops {
      * the memory by which what was spilled is found. Verdicts and rows never depend on it. */
     void (*spill)(void *state, uint64_t bytes, bool traces, const struct pipe_state_writer *writer);
     void (*save)(void *state, const struct pipe_state_writer *writer);
-    /* state->keys[index] will be asked for some records from now: hashes it, and fetches what that
-     * will touch. */
-    void (*ask)(void *state, uint32_t index);
+    /* state->keys[i], for each bit i of `wanted` (0 to PIPE_AHEAD - 1), will be asked for some
+     * records from now: hashes them, and fetches what that will touch. */
+    void (*ask)(void *state, uint32_t wanted);
     /* W of the state's input (delay already subtracted) has grown to `watermark`: closes, emits,
      * ships and forgets, in order of (end, key). A later stream's state in the same task is
      * advanced after the earlier ones. */

@@ -15,7 +15,7 @@ void task_after(struct engine_task *task)
     for (uint32_t i = 0; i < outer->stage->state_count; i++) {
         const struct pipe_state *state = outer->states[i];
         if (PIPE_LIKELY(outer->watermark < state->due))
-            continue; /* a delay only makes W less */
+            continue;
         int64_t watermark = pipe_time_sub(outer->watermark, defs[i].delay);
         if (watermark < state->due || state->due == PIPE_TIME_MAX)
             continue;
@@ -25,7 +25,17 @@ void task_after(struct engine_task *task)
     }
 }
 
-static void run_source_record(struct engine_task *task, struct pipe_record *record)
+/* Whether task_after has something to do: mostly it has not. */
+static inline bool is_after_due(const struct pipe_task *task)
+{
+    for (uint32_t i = 0; i < task->stage->state_count; i++) {
+        if (PIPE_UNLIKELY(task->watermark >= ((const struct pipe_state *)task->states[i])->due))
+            return true; /* a delay only makes W less */
+    }
+    return false;
+}
+
+static inline void run_source_record(struct engine_task *task, struct pipe_record *record)
 {
     struct pipe_task *outer = &task->task;
     record->watermark = outer->watermark;
@@ -45,20 +55,21 @@ static void look_ahead(struct engine_task *task, const struct pipe_record *recor
                        uint32_t to)
 {
     const char *const *faults = task->input != NULL ? task->input->faults : NULL;
+    uint32_t seen = 0, ready = 0; /* bits as in ahead_ready */
     task->fault = NULL;
     for (uint32_t i = from; i < to; i++) {
-        task->ahead_ready &= ~(1u << i % PIPE_AHEAD);
-        if (faults == NULL || faults[i] == NULL)
-            engine_decode_ahead(task, &records[i]);
+        uint32_t bit = 1u << i % PIPE_AHEAD;
+        seen |= bit;
+        if ((faults == NULL || faults[i] == NULL) && engine_decode_ahead(task, &records[i]))
+            ready |= bit;
     }
-    for (uint32_t i = from; i < to; i++)
-        engine_keys_ahead(task, &records[i]);
+    task->ahead_ready = (task->ahead_ready & ~seen) | ready;
+    for (uint32_t left = ready; left != 0; left &= left - 1)
+        engine_keys_ahead(task, (uint32_t)__builtin_ctz(left));
     for (uint32_t s = 0; s < task->task.stage->state_count; s++) {
         const struct pipe_state *state = task->task.states[s];
-        for (uint32_t i = from; state->keys != NULL && i < to; i++) {
-            if (PIPE_LIKELY(task->ahead_ready >> i % PIPE_AHEAD & 1))
-                task->ops[s]->ask(task->task.states[s], i % PIPE_AHEAD);
-        }
+        if (state->keys != NULL && ready != 0)
+            task->ops[s]->ask(task->task.states[s], ready);
     }
 }
 
@@ -99,7 +110,8 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
             run_source_record(task, &records[i]);
         else if (!exchange_receive(task, &records[i]))
             return false;
-        task_after(task);
+        if (is_after_due(&task->task))
+            task_after(task);
         task->position.offset = offset + 1;
     }
     task->records += count;

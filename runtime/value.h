@@ -18,12 +18,17 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bytes.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define PIPE_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PIPE_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* A function that does nothing but prefetch: gcc takes it for one without any effect and drops
+ * calls of it, unless they are inlined before it looks. */
+#define PIPE_FETCHES static inline __attribute__((always_inline)) void
 #define PIPE_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 
 /* ------------------------------------------------------------------------------------------------
@@ -190,7 +195,7 @@ static inline struct pipe_str pipe_str_of(const void *data, size_t size_bytes)
 
 static inline bool pipe_str_equal(struct pipe_str a, struct pipe_str b)
 {
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    return a.size == b.size && pipe_bytes_equal(a.data, b.data, a.size);
 }
 
 /* < 0, 0, > 0 by bytes, which for UTF-8 is the order of code points. */

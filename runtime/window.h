@@ -264,12 +264,12 @@ struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, cons
                                      size_t key_bytes);
 /* Its entry, of a key that has none, also not in the store. */
 struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes);
-void window_ask(void *state, uint32_t index); /* state.h; of sessions too */
+void window_ask(void *state, uint32_t wanted); /* state.h; of sessions too */
 /* The entry of the key in hand, made if need be. */
 struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
                                           bool is_ahead);
 /* Asks for what window_release will touch besides the entry. */
-static inline void window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
+PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
 {
     __builtin_prefetch(&st->slots[entry->hash & (st->slot_capacity - 1)], 1);
 }
@@ -277,15 +277,34 @@ static inline void window_fetch_slot(const struct pipe_window *st, const struct 
 void window_release(struct pipe_window *st, struct window_entry *entry);
 void window_free_all(struct pipe_window *st);
 /* The pane, made (empty, *made true) if need be. */
-struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
-                                   int64_t start, int64_t first, bool *made);
+struct window_pane *window_pane_find(struct pipe_window *st, struct window_entry *entry,
+                                     int64_t start, int64_t first, bool *made);
+static inline struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
+                                                 int64_t start, int64_t first, bool *made)
+{
+    if (PIPE_LIKELY(entry->recent < entry->pane_count)) {
+        struct window_pane *pane = window_pane_at(st, entry, entry->recent);
+        if (PIPE_LIKELY(pane->start == start && pane->first == first)) {
+            *made = false;
+            return pane;
+        }
+    }
+    return window_pane_find(st, entry, start, first, made);
+}
 void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint32_t from,
                        uint32_t count);
 struct window_sent *window_sent_of(const struct window_entry *entry, int64_t end); /* or NULL */
 struct window_sent *window_add_sent(struct pipe_window *st, struct window_entry *entry,
                                     struct window_sent sent);
 void window_drop_sent(struct pipe_window *st, struct window_entry *entry, uint32_t i);
-void window_enlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry);
+void window_enlist_new(struct pipe_window *st, enum window_list_kind kind,
+                       struct window_entry *entry); /* one that is not in the list */
+static inline void window_enlist(struct pipe_window *st, enum window_list_kind kind,
+                                 struct window_entry *entry)
+{
+    if (entry->at[kind] == 0)
+        window_enlist_new(st, kind, entry);
+}
 void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry);
 /* Sets entry->due and its place in the heap. */
 void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t due);

@@ -88,31 +88,37 @@ static bool has_panes_inside(const struct window_entry *entry)
     return entry->panes == (const uint8_t *)entry + inside_offset(entry->key_bytes);
 }
 
-/* The lines of an entry that a record touches. */
-static inline void fetch_entry(const struct window_entry *entry)
+/* The lines of an entry that a record touches: they come in one wait. */
+PIPE_FETCHES fetch_entry(const struct pipe_window *st, const struct window_entry *entry)
 {
-    __builtin_prefetch((const uint8_t *)entry + 64); /* its lines come in one wait */
+    __builtin_prefetch((const uint8_t *)entry + 64);
     __builtin_prefetch((const uint8_t *)entry + 128);
     __builtin_prefetch((const uint8_t *)entry + 192);
-    __builtin_prefetch((const uint8_t *)entry + 256);
+    if (!st->sessions) /* with room for a pane more */
+        __builtin_prefetch((const uint8_t *)entry + 256);
 }
 
-void window_ask(void *state, uint32_t index)
+void window_ask(void *state, uint32_t wanted)
 {
     struct pipe_window *st = state;
-    const struct pipe_buf *key = &st->state.keys[index];
-    uint64_t hash = st->ahead[index] = window_hash(st, key->data, key->size);
-    if (st->slot_capacity == 0)
-        return;
     uint32_t mask = st->slot_capacity - 1;
-    __builtin_prefetch(&st->slots[hash & mask]);
-    /* The slot of an earlier one has come by now. */
-    hash = st->ahead[(index - 6) % PIPE_AHEAD];
-    const struct window_slot *slot = &st->slots[hash & mask];
-    if (slot->hash != hash)
-        slot = &st->slots[(hash + 1) & mask];
-    if (slot->hash == hash && slot->entry != NULL)
-        fetch_entry(slot->entry);
+    for (uint32_t left = wanted; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctz(left);
+        const struct pipe_buf *key = &st->state.keys[index];
+        uint64_t hash = st->ahead[index] = window_hash(st, key->data, key->size);
+        if (st->slot_capacity > 0)
+            __builtin_prefetch(&st->slots[hash & mask]);
+    }
+    /* Of the group before, whose turn is next, the slots have come by now. */
+    for (uint32_t left = st->slot_capacity > 0 ? wanted : 0; left != 0; left &= left - 1) {
+        uint32_t before = ((uint32_t)__builtin_ctz(left) + PIPE_AHEAD / 2) % PIPE_AHEAD;
+        uint64_t hash = st->ahead[before];
+        const struct window_slot *slot = &st->slots[hash & mask];
+        if (slot->hash != hash)
+            slot = &st->slots[(hash + 1) & mask];
+        if (slot->hash == hash && slot->entry != NULL)
+            fetch_entry(st, slot->entry);
+    }
 }
 
 static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, const void *key,
@@ -145,6 +151,12 @@ struct window_entry *window_new_entry(struct pipe_window *st, const void *key, s
     return make_entry(st, window_hash(st, key, key_bytes), key, key_bytes);
 }
 
+static inline bool is_key(const struct window_entry *entry, const void *key, size_t key_bytes)
+{
+    return PIPE_LIKELY(entry->key_bytes == key_bytes) &&
+           PIPE_LIKELY(pipe_bytes_equal(entry->key, key, key_bytes));
+}
+
 struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
                                      size_t key_bytes)
 {
@@ -155,9 +167,7 @@ struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, cons
         struct window_entry *entry = st->slots[i].entry;
         if (st->slots[i].hash != hash)
             continue;
-        fetch_entry(entry);
-        if (entry->key_bytes == key_bytes &&
-            (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0))
+        if (is_key(entry, key, key_bytes))
             return entry;
     }
     if (PIPE_UNLIKELY(st->spilled.count > 0)) {
@@ -173,6 +183,12 @@ struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct p
 {
     const struct pipe_buf *key = is_ahead ? &st->state.keys[task->ahead_index] : &task->key;
     uint64_t hash = is_ahead ? st->ahead[task->ahead_index] : window_hash(st, key->data, key->size);
+    if (PIPE_LIKELY(st->slot_capacity > 0)) {
+        const struct window_slot *slot = &st->slots[hash & (st->slot_capacity - 1)];
+        if (PIPE_LIKELY(slot->hash == hash && slot->entry != NULL) &&
+            is_key(slot->entry, key->data, key->size))
+            return slot->entry;
+    }
     return window_entry_of(st, hash, key->data, key->size);
 }
 
@@ -246,10 +262,9 @@ static void push(struct window_list *list, struct window_entry *entry)
     list->items[list->count++] = entry;
 }
 
-void window_enlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry)
+void window_enlist_new(struct pipe_window *st, enum window_list_kind kind,
+                       struct window_entry *entry)
 {
-    if (entry->at[kind] != 0)
-        return;
     push(&st->lists[kind], entry);
     entry->at[kind] = st->lists[kind].count;
 }
@@ -347,15 +362,10 @@ static void make_room(struct pipe_window *st, struct window_entry *entry)
     entry->pane_capacity *= 2;
 }
 
-struct window_pane *window_pane_of(struct pipe_window *st, struct window_entry *entry,
-                                   int64_t start, int64_t first, bool *made)
+struct window_pane *window_pane_find(struct pipe_window *st, struct window_entry *entry,
+                                     int64_t start, int64_t first, bool *made)
 {
     *made = false;
-    if (PIPE_LIKELY(entry->recent < entry->pane_count)) {
-        struct window_pane *pane = window_pane_at(st, entry, entry->recent);
-        if (pane->start == start && pane->first == first)
-            return pane;
-    }
     uint32_t low = 0, high = entry->pane_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -471,11 +481,28 @@ static int compare_rows(const void *a, const void *b)
                                                    pipe_str_of(y->entry->key, y->entry->key_bytes));
 }
 
+#define FEW_ROWS 16u
+
+/* As qsort does; of few rows, as a record mostly makes, without its calls. */
+static void sort_rows(struct window_task_row *rows, uint32_t count)
+{
+    if (count > FEW_ROWS) {
+        qsort(rows, count, sizeof *rows, compare_rows);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        const struct window_task_row row = rows[i];
+        uint32_t at = i;
+        for (; at > 0 && compare_rows(&rows[at - 1], &row) > 0; at--)
+            rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+}
+
 void window_sort_rows(struct pipe_window *st)
 {
     uint32_t kept = 0;
-    if (st->row_count > 1)
-        qsort(st->rows, st->row_count, sizeof *st->rows, compare_rows);
+    sort_rows(st->rows, st->row_count);
     for (uint32_t i = 0; i < st->row_count; i++) {
         if (kept == 0 || st->rows[kept - 1].end != st->rows[i].end ||
             st->rows[kept - 1].entry != st->rows[i].entry)

@@ -260,7 +260,7 @@ static inline bool bench_ask(struct bench *bench, bool ahead)
     struct pipe_buf *key = pipe_key_ahead(&bench->task, 0);
     key->size = 0;
     pipe_buf_add(key, bench->task.key.data, bench->task.key.size);
-    bench->ops->ask(bench->state, bench->task.ahead_index);
+    bench->ops->ask(bench->state, 1u << bench->task.ahead_index);
     bench->task.key.size = 0;
     return true;
 }

@@ -1,5 +1,6 @@
 /* Unit tests of value.h: memory, text, arithmetic, decimals, numbers and instants as text. */
 #include "../../runtime/functions.h"
+#include "../../runtime/key.h"
 #include "../../runtime/value.h"
 
 #include <pthread.h>
@@ -626,6 +627,51 @@ static void test_hashes(void **state)
     assert_memory_not_equal(a, b, 32);
 }
 
+static void test_bytes(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < 100; size++) {
+        uint8_t *from = pipe_malloc(size + (size == 0)), to[102]; /* nothing behind is read */
+        for (size_t i = 0; i < size; i++)
+            from[i] = (uint8_t)(7 * i + 1);
+        memset(to, 0xEE, sizeof to);
+        pipe_bytes_copy(to + 1, from, size);
+        assert_int_equal(to[0], 0xEE);
+        assert_int_equal(to[size + 1], 0xEE);
+        assert_true(size == 0 || memcmp(to + 1, from, size) == 0);
+        assert_true(pipe_bytes_equal(to + 1, from, size));
+        for (size_t i = 0; i < size; i++) {
+            to[1 + i] ^= 0x80;
+            assert_false(pipe_bytes_equal(to + 1, from, size));
+            to[1 + i] ^= 0x80;
+        }
+        free(from);
+    }
+    pipe_bytes_copy(NULL, NULL, 0);
+    assert_true(pipe_bytes_equal(NULL, NULL, 0));
+}
+
+static void test_text_keys(void **state)
+{
+    (void)state;
+    char text[200];
+    memset(text, 't', sizeof text);
+    for (size_t size = 0; size <= sizeof text; size++) {
+        struct pipe_buf key = {0};
+        struct pipe_str back;
+        pipe_key_add_str(&key, pipe_str_of(size > 0 ? text : NULL, size));
+        pipe_key_add_str(&key, str("behind"));
+        assert_int_equal(key.size, size + (size < 0x80 ? 1 : 2) + 7);
+        const uint8_t *at = key.data, *end = at + key.size;
+        assert_true(pipe_key_str(&at, end, &back));
+        assert_true(pipe_str_equal(back, pipe_str_of(text, size)));
+        assert_true(pipe_key_str(&at, end, &back));
+        assert_true(pipe_str_equal(back, str("behind")));
+        assert_ptr_equal(at, end);
+        pipe_buf_free(&key);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -648,6 +694,8 @@ int main(void)
         cmocka_unit_test(test_instants),
         cmocka_unit_test(test_first_instant),
         cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_text_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
