@@ -44,8 +44,10 @@ static bool pack_uuid(const uint8_t *text, uint8_t to[16])
     return bad < 16;
 }
 
-/* Sets the identity; the expiry is left 0. */
-static void identify(const struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id)
+/* The identity of a key that is held as it is; false: it is too long for that. The expiry is left
+ * 0. */
+static bool identify_exactly(const struct pipe_dedup *dedup, const struct pipe_buf *key,
+                             struct id *id)
 {
     const uint8_t *bytes = key->data;
     size_t size = key->size;
@@ -59,14 +61,57 @@ static void identify(const struct pipe_dedup *dedup, const struct pipe_buf *key,
         memcpy(exact, bytes + 1, 16);
         id->meta = ID_TAG_TEXT_16;
     } else {
-        uint64_t hash[2];
-        pipe_keyed_hash128(bytes, size, (const uint8_t *)&dedup->hash_key, hash);
-        *id = (struct id){hash[0], hash[1], ID_TAG_HASHED};
-        return;
+        return false;
     }
     memcpy(&id->low, exact, 8);
     memcpy(&id->high, exact + 8, 8);
     id_permute(&dedup->hash_key, id);
+    return true;
+}
+
+static void identify(const struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id)
+{
+    uint64_t hash[2];
+    if (identify_exactly(dedup, key, id))
+        return;
+    pipe_keyed_hash128(key->data, key->size, (const uint8_t *)&dedup->hash_key, hash);
+    *id = (struct id){hash[0], hash[1], ID_TAG_HASHED};
+}
+
+/* Keys whose hashes are made together. */
+struct hashing {
+    struct id *ids[PIPE_KEYED_HASHES];
+    const uint8_t *bytes[PIPE_KEYED_HASHES];
+    size_t sizes[PIPE_KEYED_HASHES];
+    unsigned count;
+};
+
+static void hash_together(const struct pipe_dedup *dedup, struct hashing *hashing)
+{
+    uint64_t hashes[PIPE_KEYED_HASHES][2];
+    pipe_keyed_hashes128(hashing->bytes, hashing->sizes, hashing->count,
+                         (const uint8_t *)&dedup->hash_key, hashes);
+    for (unsigned i = 0; i < hashing->count; i++)
+        *hashing->ids[i] = (struct id){hashes[i][0], hashes[i][1], ID_TAG_HASHED};
+    hashing->count = 0;
+}
+
+static void identify_together(struct pipe_dedup *dedup, uint32_t wanted)
+{
+    struct hashing hashing;
+    hashing.count = 0;
+    for (uint32_t left = wanted; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctz(left);
+        const struct pipe_buf *key = &dedup->state.keys[index];
+        if (identify_exactly(dedup, key, &dedup->ahead[index]))
+            continue;
+        hashing.ids[hashing.count] = &dedup->ahead[index];
+        hashing.bytes[hashing.count] = key->data;
+        hashing.sizes[hashing.count] = key->size;
+        if (++hashing.count == PIPE_KEYED_HASHES)
+            hash_together(dedup, &hashing);
+    }
+    hash_together(dedup, &hashing);
 }
 
 /* --- Cells ------------------------------------------------------------------------------------
@@ -169,10 +214,9 @@ static void remember(struct pipe_dedup *dedup, struct id *slot, const struct id 
 static void dedup_ask(void *state, uint32_t wanted)
 {
     struct pipe_dedup *dedup = state;
+    identify_together(dedup, wanted);
     for (uint32_t left = wanted; left != 0; left &= left - 1) {
-        unsigned index = (unsigned)__builtin_ctz(left);
-        struct id *id = &dedup->ahead[index];
-        identify(dedup, &dedup->state.keys[index], id);
+        const struct id *id = &dedup->ahead[__builtin_ctz(left)];
         if (dedup->table.capacity > 0)
             id_table_fetch(&dedup->table, id);
         dedup_spilled_ahead(dedup, id->low);

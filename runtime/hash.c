@@ -24,68 +24,6 @@ void pipe_hash128(const void *bytes, size_t size_bytes, uint64_t seed, uint64_t 
     out[1] = hash.high64;
 }
 
-static inline uint64_t rotate(uint64_t x, unsigned bits)
-{
-    return x << bits | x >> (64 - bits);
-}
-
-struct sip {
-    uint64_t v0, v1, v2, v3;
-};
-
-static inline struct sip sip_round(struct sip s)
-{
-    s.v0 += s.v1;
-    s.v2 += s.v3;
-    s.v1 = rotate(s.v1, 13) ^ s.v0;
-    s.v3 = rotate(s.v3, 16) ^ s.v2;
-    s.v0 = rotate(s.v0, 32);
-    s.v2 += s.v1;
-    s.v0 += s.v3;
-    s.v1 = rotate(s.v1, 17) ^ s.v2;
-    s.v3 = rotate(s.v3, 21) ^ s.v0;
-    s.v2 = rotate(s.v2, 32);
-    return s;
-}
-
-static inline struct sip sip_word(struct sip s, uint64_t word)
-{
-    s.v3 ^= word;
-    s = sip_round(s);
-    s.v0 ^= word;
-    return s;
-}
-
-static inline struct sip sip_finish(struct sip s)
-{
-    return sip_round(sip_round(sip_round(s)));
-}
-
-/* SipHash-1-3 with 128 bits of output. */
-void pipe_keyed_hash128(const void *bytes, size_t size_bytes, const uint8_t key[16],
-                        uint64_t out[2])
-{
-    uint64_t k[2], word;
-    const uint8_t *at = bytes;
-    memcpy(k, key, 16);
-    struct sip s = {k[0] ^ 0x736f6d6570736575u, k[1] ^ 0x646f72616e646f6du ^ 0xee,
-                    k[0] ^ 0x6c7967656e657261u, k[1] ^ 0x7465646279746573u};
-    uint64_t last = (uint64_t)size_bytes << 56;
-    for (; size_bytes >= 8; at += 8, size_bytes -= 8) {
-        memcpy(&word, at, 8);
-        s = sip_word(s, word);
-    }
-    for (size_t i = 0; i < size_bytes; i++)
-        last |= (uint64_t)at[i] << 8 * i;
-    s = sip_word(s, last);
-    s.v2 ^= 0xee;
-    s = sip_finish(s);
-    out[0] = s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
-    s.v1 ^= 0xdd;
-    s = sip_finish(s);
-    out[1] = s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
-}
-
 static void crypto_failed(const char *what)
 {
     fprintf(stderr, "%s failed in libcrypto; is SHA-256 disabled on this machine?\n", what);

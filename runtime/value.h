@@ -629,7 +629,7 @@ bool pipe_ts_ms_read(struct pipe_str text, int64_t *out_ms);
 bool pipe_date_read(struct pipe_str text, int32_t *out_days); /* 2026-01-31 */
 
 /* ------------------------------------------------------------------------------------------------
- * Hashes (hash.c)
+ * Hashes (hash.c, keyed_hash.c)
  * --------------------------------------------------------------------------------------------- */
 
 uint64_t pipe_hash64(const void *bytes, size_t size_bytes, uint64_t seed);               /* XXH64 */
@@ -637,6 +637,16 @@ void pipe_hash128(const void *bytes, size_t size_bytes, uint64_t seed, uint64_t 
 /* A keyed 128-bit hash for keys that must not be guessable: SipHash-1-3-128. */
 void pipe_keyed_hash128(const void *bytes, size_t size_bytes, const uint8_t key[16],
                         uint64_t out[2]);
+/* The same of up to so many texts, side by side where the machine can. */
+#define PIPE_KEYED_HASHES 4u
+void pipe_keyed_hashes128(const uint8_t *const bytes[PIPE_KEYED_HASHES],
+                          const size_t size_bytes[PIPE_KEYED_HASHES], unsigned count,
+                          const uint8_t key[16], uint64_t (*out)[2]);
+/* Its part for AVX-512 (rotates) or AVX2. False: this machine has not got it, or the texts have not
+ * all the same number of whole words. */
+bool pipe_keyed_hashes_wide(bool rotates, const uint8_t *const bytes[PIPE_KEYED_HASHES],
+                            const size_t size_bytes[PIPE_KEYED_HASHES], const uint8_t key[16],
+                            uint64_t (*out)[2]);
 void pipe_sha256(const void *bytes, size_t size_bytes, uint8_t out[32]);
 void pipe_hmac_sha256(const void *key, size_t key_bytes, const void *bytes, size_t size_bytes,
                       uint8_t out[32]);

@@ -627,6 +627,52 @@ static void test_hashes(void **state)
     assert_memory_not_equal(a, b, 32);
 }
 
+#define HASHES PIPE_KEYED_HASHES
+
+/* Of one text or of several at once, by whatever registers: the same hashes. */
+static void check_keyed_hashes(const uint8_t *const bytes[HASHES], const size_t sizes[HASHES],
+                               const uint8_t key[16], bool same_words)
+{
+    uint64_t one[2], all[HASHES][2];
+    for (unsigned count = 0; count <= HASHES; count++) {
+        pipe_keyed_hashes128(bytes, sizes, count, key, all);
+        for (unsigned i = 0; i < count; i++) {
+            pipe_keyed_hash128(bytes[i], sizes[i], key, one);
+            assert_memory_equal(one, all[i], sizeof one);
+        }
+    }
+    for (int rotates = 0; rotates <= 1; rotates++) {
+        if (!pipe_keyed_hashes_wide(rotates != 0, bytes, sizes, key, all))
+            continue;
+        assert_true(same_words);
+        for (unsigned i = 0; i < HASHES; i++) {
+            pipe_keyed_hash128(bytes[i], sizes[i], key, one);
+            assert_memory_equal(one, all[i], sizeof one);
+        }
+    }
+}
+
+static void test_keyed_hashes(void **state)
+{
+    (void)state;
+    uint8_t texts[HASHES][128], key[16];
+    const uint8_t *bytes[HASHES];
+    size_t sizes[HASHES];
+    pipe_random_bytes(texts, sizeof texts);
+    pipe_random_bytes(key, sizeof key);
+    for (size_t most = 0; most < 128; most++) {
+        for (size_t i = 0; i < HASHES; i++) {
+            sizes[i] = most / 8 * 8 + (most + i) % 8;
+            bytes[i] = texts[i] + 128 - sizes[i]; /* a byte more would be another's, or nobody's */
+        }
+        check_keyed_hashes(bytes, sizes, key, true);
+        size_t other = most % HASHES;
+        sizes[other] = (sizes[0] + 40) % 128;
+        bytes[other] = texts[other] + 128 - sizes[other];
+        check_keyed_hashes(bytes, sizes, key, false);
+    }
+}
+
 static void test_bytes(void **state)
 {
     (void)state;
@@ -694,6 +740,7 @@ int main(void)
         cmocka_unit_test(test_instants),
         cmocka_unit_test(test_first_instant),
         cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_keyed_hashes),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_text_keys),
     };
