@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -19,7 +20,9 @@
 #include "schemas.h"
 #include "system_calls.h"
 
-#define TURN_BATCHES 32 /* of one task in a round: its state stays in the cache for that long */
+/* Of one task in a round: its state stays in the cache for that long. A batch may be small: of a
+ * topic file it is a part of one block. */
+#define TURN_RECORDS 32768u
 #define TURN_BATCHES_SHARED 8 /* of a shared log: its group is served between turns */
 #define FEED_RECORDS 4096u    /* a round and source */
 #define FEED_AHEAD 65536      /* records in the topic that nobody has read yet */
@@ -397,9 +400,10 @@ static bool run_turn(struct pipe_engine *engine, struct engine_task *task, bool 
 {
     uint64_t limit = (uint64_t)engine->options->commit_bytes;
     uint32_t batch = engine->options->batch_records;
-    unsigned turn = batch > 0 ? 1 : engine->log->grouped ? TURN_BATCHES_SHARED : TURN_BATCHES;
+    unsigned batches = batch > 0 ? 1 : engine->log->grouped ? TURN_BATCHES_SHARED : UINT_MAX;
+    uint64_t end = task->records + TURN_RECORDS;
     enum task_result result = TASK_WORKED;
-    for (unsigned i = 0; i < turn && result == TASK_WORKED; i++) {
+    for (unsigned i = 0; i < batches && task->records < end && result == TASK_WORKED; i++) {
         if (pending_bytes(engine) >= limit && !engine_commit(engine))
             return false;
         if (task->phase != ENGINE_RUNNING) /* that commit was aborted */
