@@ -504,8 +504,9 @@ bool engine_check_plan(struct pipe_engine *engine); /* the log is new or of this
 uint64_t engine_state_bytes(const struct pipe_engine *engine);
 /* So far beyond the budget that saving, which lets states spill, should not wait. */
 bool engine_memory_is_short(const struct pipe_engine *engine);
-/* Between begin and the first state of a save: makes states spill until the rest fits. */
-void engine_spill(struct pipe_engine *engine);
+/* Between begin and the first state of a write: makes states spill until the rest fits, or a part
+ * of that. True: more may go in another write. */
+bool engine_spill(struct pipe_engine *engine);
 /* In recovery: saves and spills a task alone, as of its position, while it takes more than its
  * share. */
 bool engine_relieve(struct pipe_engine *engine, struct engine_task *task);

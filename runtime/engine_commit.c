@@ -392,17 +392,11 @@ void engine_save_task(struct pipe_engine *engine, const struct engine_task *task
                              &position);
 }
 
-bool engine_save_state(struct pipe_engine *engine)
+/* One write of the state of all tasks; *more: what should leave memory is too much for one. */
+static bool write_state(struct pipe_engine *engine, bool *more)
 {
-    if (engine->commits_since_save == 0 &&
-        engine->source_records + engine->replayed == engine->records_at_save) {
-        checkpoints_saved(engine); /* one that failed is made again, also where nothing comes */
-        return true;
-    }
-    metrics_phase(engine, METRICS_SAVING);
-    PIPE_CRASH_POINT("before_state");
     pipe_store_begin(engine->store);
-    engine_spill(engine);
+    *more = engine_spill(engine);
     for (uint32_t t = 0; t < engine->task_count; t++) {
         if (engine_may_save(&engine->tasks[t]))
             engine_save_task(engine, &engine->tasks[t], &engine->tasks[t].committed);
@@ -412,6 +406,23 @@ bool engine_save_state(struct pipe_engine *engine)
     if (!written)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s", pipe_store_error(engine->store));
     PIPE_CRASH_POINT("after_state");
+    return true;
+}
+
+bool engine_save_state(struct pipe_engine *engine)
+{
+    bool more = true;
+    if (engine->commits_since_save == 0 &&
+        engine->source_records + engine->replayed == engine->records_at_save) {
+        checkpoints_saved(engine); /* one that failed is made again, also where nothing comes */
+        return true;
+    }
+    metrics_phase(engine, METRICS_SAVING);
+    PIPE_CRASH_POINT("before_state");
+    while (more) {
+        if (!write_state(engine, &more))
+            return false;
+    }
     engine->save_at_once = false;
     engine->commits_since_save = 0;
     engine->bytes_since_save = 0;

@@ -1,12 +1,12 @@
 /*
- * engine_memory.c: the memory of all dedup and window states of a run stays within a budget: at a
- * save, states that let go of memory (state.h, spill) do so, the greatest first. What a record's
- * verdict or a row is never depends on it.
+ * engine_memory.c: the memory of all dedup, window and session states of a run stays within a
+ * budget: at a save, states that let go of memory (state.h, spill) do so, the greatest first. What
+ * a record's verdict or a row is never depends on it.
  */
 #include "engine.h"
 
-/* Of the budget, what is given back in one save, about: what leaves is held twice more while it is
- * written. */
+/* Of the budget, what is given back in one write, about: what leaves is held twice more while it is
+ * written. A save is as many of them as it takes. */
 #define SPILL_PART 64
 #define SPILL_LEAST (4ull << 20)
 
@@ -108,33 +108,46 @@ static bool spill_most(struct pipe_engine *engine, struct engine_task *only, uin
     return true;
 }
 
+/* Returns how many of about so many bytes went. */
+static uint64_t spill_part(struct pipe_engine *engine, struct engine_task *only, uint64_t bytes,
+                           bool traces)
+{
+    uint64_t gone = 0;
+    for (uint32_t t = 0; t < engine->task_count; t++)
+        engine->tasks[t].dry_states = 0;
+    while (gone < bytes && spill_most(engine, only, bytes - gone, traces, &gone))
+        ;
+    return gone;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* `bytes` of states, of which `limit` may stay. */
-static void spill_down(struct pipe_engine *engine, struct engine_task *only, uint64_t bytes,
+/* `bytes` of states, of which `limit` may stay. False: less than was wanted went. */
+static bool spill_down(struct pipe_engine *engine, struct engine_task *only, uint64_t bytes,
                        uint64_t limit)
 {
     uint64_t part = limit / SPILL_PART > SPILL_LEAST ? limit / SPILL_PART : SPILL_LEAST;
     uint64_t traces = engine_spilled(engine).trace_bytes;
     if (bytes <= limit)
-        return;
+        return true;
     uint64_t wanted = least(bytes - limit + limit / SPILL_PART, part);
     /* A quarter is for entries, whatever it takes to find the others. */
     bool forget = traces > limit / 4 * 3;
-    for (uint32_t t = 0; t < engine->task_count; t++)
-        engine->tasks[t].dry_states = 0;
-    uint64_t gone = 0;
-    while (gone < wanted && spill_most(engine, only, wanted - gone, forget, &gone))
-        ;
+    uint64_t gone = spill_part(engine, only, wanted, forget);
+    if (gone < wanted && forget) /* windows and sessions keep the traces of what left */
+        gone += spill_part(engine, only, wanted - gone, false);
+    return gone >= wanted;
 }
 
-void engine_spill(struct pipe_engine *engine)
+bool engine_spill(struct pipe_engine *engine)
 {
-    spill_down(engine, NULL, engine_state_bytes(engine), budget_of(engine));
+    uint64_t budget = budget_of(engine);
+    bool more = spill_down(engine, NULL, engine_state_bytes(engine), budget);
     engine->bytes_after_spill = engine_state_bytes(engine);
+    return more && engine->bytes_after_spill > budget;
 }
 
 bool engine_relieve(struct pipe_engine *engine, struct engine_task *task)
