@@ -164,7 +164,7 @@ static void window_line(struct printer *printer, int depth, const struct node_wi
                             explain_duration(program, window->lateness_ms));
     text = arena_printf(arena, "%s, emit on %s", text, window->emit);
     if (window->emit_every_ms > 0)
-        text = arena_printf(arena, "%s every %s", text,
+        text = arena_printf(arena, "%s every %s; in memory: what changes in that time", text,
                             explain_duration(program, window->emit_every_ms));
     if (printer->physical && window->local_because != NULL)
         text = arena_printf(arena, "%s; local: %s", text, window->local_because);

@@ -24,6 +24,14 @@ void due_queue_free(struct due_queue *queue)
     }
 }
 
+void due_queue_clear(struct due_queue *queue)
+{
+    uint64_t last = queue->last;
+    due_queue_free(queue);
+    memset(queue, 0, sizeof *queue);
+    queue->last = last;
+}
+
 static inline void append(struct due_queue *queue, struct due_bucket *bucket, struct due_item item)
 {
     if (PIPE_UNLIKELY(bucket->count == bucket->capacity)) {

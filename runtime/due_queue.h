@@ -42,6 +42,7 @@ struct due_queue {
 };
 
 void due_queue_free(struct due_queue *queue);
+void due_queue_clear(struct due_queue *queue); /* all items go */
 void due_queue_add(struct due_queue *queue, int64_t due, void *entry);
 /* No item is due before this; PIPE_TIME_MAX: there is none, or none is ever due. */
 int64_t due_queue_bound(const struct due_queue *queue);

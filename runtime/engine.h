@@ -183,7 +183,7 @@ void pipe_store_close(struct pipe_store *store);
 const char *pipe_store_error(const struct pipe_store *store);
 struct pipe_hash_key pipe_store_hash_key(const struct pipe_store *store);
 /* Of keys and values, all operators' too; another one can't be read. */
-#define PIPE_STATE_VERSION "6"
+#define PIPE_STATE_VERSION "8"
 const char *pipe_store_version(const struct pipe_store *store);
 /* What the state belongs to; "" in a new one. It is written by the first save. */
 const char *pipe_store_plan(const struct pipe_store *store);

@@ -279,10 +279,10 @@ static void print_spilled(const struct pipe_engine *engine, FILE *to)
     struct pipe_state_spilled spilled = engine_spilled(engine);
     char entries[32], reads[32];
     if (spilled.entries + spilled.reads > 0)
-        fprintf(
-            to,
-            "\n  beyond --state-memory: %s ids and windows on disk alone, looked for %s times\n",
-            pipe_u64_grouped(entries, spilled.entries), pipe_u64_grouped(reads, spilled.reads));
+        fprintf(to,
+                "\n  beyond --state-memory: %s ids, windows, sessions on disk alone, looked for %s "
+                "times\n",
+                pipe_u64_grouped(entries, spilled.entries), pipe_u64_grouped(reads, spilled.reads));
 }
 
 void report_final(struct pipe_engine *engine, FILE *to)

@@ -492,7 +492,7 @@ static const struct option_row run_rows[] = {
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", option_take_max_record},
     {"--state-memory", "SIZE",
-     "ids and windows beyond this leave memory for the disk (512MiB), at the cost of speed",
+     "ids, windows, sessions beyond this leave memory for the disk (512MiB), which is slower",
      option_take_state_memory},
     {"--progress", "WHEN", "auto (on a terminal one line), never, always", option_take_progress},
     {"--listen", "ADDRESS:PORT",

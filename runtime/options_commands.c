@@ -212,7 +212,7 @@ static const struct option_row reconcile_rows[] = {
     {"--max-record", "SIZE", "as given to the run; a directory knows it (1MiB)",
      option_take_max_record},
     {"--schema-ids", "FILE", "as given to the run", option_take_schema_ids},
-    {"--state-memory", "SIZE", "ids and windows beyond this go to temporary files (128MiB)",
+    {"--state-memory", "SIZE", "ids, windows, sessions beyond this go to temporary files (128MiB)",
      option_take_state_memory},
     {"--without-tables", option_no_value,
      "leave out tables on a server, where PIPE_CLICKHOUSE_URL is not set", take_without_tables},

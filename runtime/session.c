@@ -2,9 +2,9 @@
  * session.c: session windows (semantics.md §2, Sessions). A session is a pane of window.h: [start,
  * first).
  *
- * The queue holds for each key a lower bound of the W at which its next session is over: records
- * move the end of a session all the time, and only when that bound is reached the key is queued
- * anew, by its true end.
+ * The queue holds for each key in memory a lower bound of the W at which its next session is over:
+ * records move the end of a session all the time, and only when that bound is reached the key is
+ * queued anew, by its true end.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static int64_t over_at(const struct pipe_window *st, const struct window_pane *s
 }
 
 /* entry->due is the least due that the queue has for the key. */
-static void queue(struct pipe_window *st, struct window_entry *entry, int64_t due)
+void session_queue(struct pipe_window *st, struct window_entry *entry, int64_t due)
 {
     if (due >= entry->due)
         return;
@@ -33,8 +33,7 @@ static void queue(struct pipe_window *st, struct window_entry *entry, int64_t du
     due_queue_add(&st->queue, due, entry);
 }
 
-/* The W at which the next session of the key is over. */
-static int64_t next_over(const struct pipe_window *st, const struct window_entry *entry)
+int64_t session_next_over(const struct pipe_window *st, const struct window_entry *entry)
 {
     int64_t due = PIPE_TIME_MAX;
     for (uint32_t i = 0; i < entry->pane_count; i++) {
@@ -44,25 +43,68 @@ static int64_t next_over(const struct pipe_window *st, const struct window_entry
     return due;
 }
 
-static void make_ready(struct pipe_window *st)
+uint64_t session_open_of(const struct pipe_window *st, const struct window_entry *entry)
+{
+    uint64_t open = 0;
+    for (uint32_t i = 0; i < entry->pane_count; i++)
+        open += session_i(st, entry, i)->records;
+    return open;
+}
+
+void session_make_ready(struct pipe_window *st)
 {
     st->ready = true;
-    st->open = 0;
+    st->open = st->spilled.open;
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
         struct window_entry *entry = st->slots[s].entry;
         if (entry == NULL)
             continue;
-        for (uint32_t i = 0; i < entry->pane_count; i++)
-            st->open += session_i(st, entry, i)->records;
-        queue(st, entry, next_over(st, entry));
+        st->open += session_open_of(st, entry);
+        session_queue(st, entry, session_next_over(st, entry));
     }
+}
+
+#define FETCH_AHEAD 8u /* slots */
+
+/* Makes the queue anew: items of entries that left memory go. */
+static void requeue(struct pipe_window *st)
+{
+    st->is_queue_stale = false;
+    due_queue_clear(&st->queue);
+    for (uint32_t s = 0; s < st->slot_capacity; s++) {
+        window_fetch_entry_at(st, s + FETCH_AHEAD);
+        while (st->slots[s].entry != NULL) {
+            struct window_entry *entry = st->slots[s].entry;
+            entry->due = PIPE_TIME_MAX;
+            entry->queued = 0;
+            if (entry->pane_count > 0)
+                break;
+            window_release(st, entry); /* another one may have moved here */
+        }
+    }
+    for (uint32_t s = 0; s < st->slot_capacity; s++) {
+        window_fetch_entry_at(st, s + FETCH_AHEAD);
+        struct window_entry *entry = st->slots[s].entry;
+        if (entry != NULL)
+            session_queue(st, entry, session_next_over(st, entry));
+    }
+}
+
+#define TRIM_BYTES (64u << 10)
+
+void session_trim_queue(struct pipe_window *st)
+{
+    /* Buckets have room for up to twice their items. */
+    uint64_t most = st->entry_count * 4ull * sizeof(struct due_item) + TRIM_BYTES;
+    if (st->is_queue_stale && due_queue_bytes(&st->queue) > most)
+        requeue(st);
 }
 
 /* --- Rows ------------------------------------------------------------------------------------ */
 
 /* Sends and forgets the sessions of a key that end at `end`. */
 static void close_sessions(struct pipe_task *task, struct pipe_window *st,
-                           struct window_entry *entry, int64_t end)
+                           struct window_entry *entry, int64_t end, int64_t until)
 {
     struct pipe_counters *counters = &task->counters[st->def->stream];
     for (uint32_t i = 0; i < entry->pane_count;) {
@@ -87,42 +129,55 @@ static void close_sessions(struct pipe_task *task, struct pipe_window *st,
         st->open -= session->records;
         window_drop_panes(st, entry, i, 1);
     }
-    int64_t due = next_over(st, entry);
-    if (due > st->advanced) /* else its row is among those being made */
-        queue(st, entry, due);
+    int64_t due = session_next_over(st, entry);
+    if (due > until) /* else its row is among those being made */
+        session_queue(st, entry, due);
     window_release(st, entry);
 }
 
-static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
+/* Does what is due by `until`; all of it is in memory. */
+static void close_until(struct pipe_task *task, struct pipe_window *st, int64_t until)
 {
     struct due_item item;
-    if (!st->ready)
-        make_ready(st);
-    if (watermark <= st->advanced)
-        return;
-    st->advanced = watermark;
     st->row_count = 0;
-    while (due_queue_take(&st->queue, watermark, &item)) {
+    if (PIPE_UNLIKELY(st->is_queue_stale))
+        requeue(st);
+    while (due_queue_take(&st->queue, until, &item)) {
         struct window_entry *entry = item.entry;
         uint32_t before = st->row_count;
         entry->queued--;
         entry->due = PIPE_TIME_MAX; /* an item that is left may be later than what comes now */
         for (uint32_t i = 0; i < entry->pane_count; i++) {
-            if (over_at(st, session_i(st, entry, i)) <= watermark)
+            if (over_at(st, session_i(st, entry, i)) <= until)
                 window_add_row(st, session_i(st, entry, i)->first, entry);
         }
         if (st->row_count > before) {
             window_fetch_slot(st, entry);
             continue; /* queued again when its rows are made */
         }
-        queue(st, entry, next_over(st, entry));
+        session_queue(st, entry, session_next_over(st, entry));
         window_release(st, entry);
     }
     if (st->row_count == 0)
         return;
     window_sort_rows(st);
     for (uint32_t i = 0; i < st->row_count; i++)
-        close_sessions(task, st, st->rows[i].entry, st->rows[i].end);
+        close_sessions(task, st, st->rows[i].entry, st->rows[i].end, until);
+}
+
+static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
+{
+    int64_t until;
+    if (!st->ready)
+        session_make_ready(st);
+    if (watermark <= st->advanced)
+        return;
+    st->advanced = watermark;
+    do {
+        until = window_come_back_next(st, watermark);
+        close_until(task, st, until);
+    } while (until < watermark);
+    window_check_spilled(task, st);
 }
 
 /* --- Records --------------------------------------------------------------------------------- */
@@ -210,7 +265,7 @@ static struct window_pane *take(struct pipe_window *st, struct window_entry *ent
     session->save = true;
     window_enlist(st, WINDOW_SAVE, entry);
     if (made)
-        queue(st, entry, over_at(st, session));
+        session_queue(st, entry, over_at(st, session));
     return session;
 }
 
@@ -240,7 +295,7 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     const struct pipe_state_def *def = st->def;
     struct pipe_counters *counters = &task->counters[def->stream];
     if (!st->ready)
-        make_ready(st);
+        session_make_ready(st);
     /* Rows made by a window see W as it was for this state: window.c. */
     if (record->has_position) {
         int64_t watermark = pipe_time_sub(task->watermark, def->delay);
@@ -251,6 +306,7 @@ struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
     }
     counters->window_in++;
     struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
+    window_check_spilled(task, st);
     if (is_late(st, record, entry)) {
         window_release(st, entry);
         counters->late++;
@@ -280,6 +336,7 @@ static void session_destroy(void *state)
 {
     struct pipe_window *st = state;
     window_free_all(st);
+    window_free_spilled(st);
     pipe_buf_free(&st->removed);
     pipe_buf_free(&st->key);
     pipe_buf_free(&st->value);
@@ -296,38 +353,30 @@ static void session_advance(struct pipe_task *task, uint32_t state, int64_t wate
 {
     struct pipe_window *st = task->states[state];
     advance_to(task, st, watermark);
-    st->state.due = due_queue_bound(&st->queue);
+    int64_t due = due_queue_bound(&st->queue), spilled = window_next_spilled(st);
+    st->state.due = spilled < due ? spilled : due;
 }
 
 static uint64_t session_open_pairs(const void *state)
 {
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
-        make_ready(st);
+        session_make_ready(st);
     return st->open;
-}
-
-static uint64_t session_entry_count(const void *state)
-{
-    return ((const struct pipe_window *)state)->pane_count;
-}
-
-static uint64_t session_memory_bytes(const void *state)
-{
-    const struct pipe_window *st = state;
-    return sizeof *st + st->memory_bytes + due_queue_bytes(&st->queue) + st->removed.capacity +
-           st->row_capacity * sizeof *st->rows;
 }
 
 const struct pipe_state_ops pipe_session_ops = {
     .create = session_create,
     .destroy = session_destroy,
+    .attach = window_attach,
     .load = session_load,
+    .spill = window_spill,
     .save = session_save,
     .ask = window_ask,
     .advance = session_advance,
     .settle = session_settle,
     .open_pairs = session_open_pairs,
-    .entry_count = session_entry_count,
-    .memory_bytes = session_memory_bytes,
+    .entry_count = window_entry_count,
+    .memory_bytes = window_memory_bytes,
+    .spilled = window_count_spilled,
 };

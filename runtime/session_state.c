@@ -2,7 +2,9 @@
  * session_state.c: sessions in the store.
  *
  *     "b" number     a part of the base: all sessions that were open at one save
- *     "m", "p" …     window_state.c: what has changed since then; without a value: it is over
+ *     "m", "p" …     window_state.c: what has changed since then; without a value: it is over, or
+ *                    left memory
+ *     "e" …          window_spill.c: those that left memory, whatever the others have of them
  *
  * Sessions change with every record and are over soon, so that between two saves most of them
  * change. The base holds them one behind the other, a few entries in place of thousands that would
@@ -82,15 +84,13 @@ static void drop_changes(struct pipe_window *st, const struct pipe_state_writer 
 
 #define FETCH_AHEAD 8u /* slots */
 
-/* All sessions, in no order; what was saved before is given up. */
+/* All sessions in memory, in no order; what was saved before is given up. */
 static void save_base(struct pipe_window *st, const struct pipe_state_writer *writer)
 {
     struct part part = {0};
     drop_changes(st, writer);
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        const struct window_entry *ahead = st->slots[(s + FETCH_AHEAD) % st->slot_capacity].entry;
-        for (size_t at = 0; ahead != NULL && at < 256; at += 64)
-            __builtin_prefetch((const uint8_t *)ahead + at);
+        window_fetch_entry_at(st, s + FETCH_AHEAD);
         const struct window_entry *entry = st->slots[s].entry;
         for (uint32_t i = 0; entry != NULL && i < entry->pane_count; i++) {
             struct window_pane *session = window_pane_at(st, entry, i);
@@ -170,7 +170,9 @@ static void forget_older(struct pipe_window *st, const uint8_t *key, size_t key_
     const uint8_t *name = key + WINDOW_PANE_KEY;
     size_t name_bytes = key_bytes - WINDOW_PANE_KEY;
     struct window_entry *entry =
-        window_entry_of(st, window_hash(st, name, name_bytes), name, name_bytes);
+        window_find(st, window_hash(st, name, name_bytes), name, name_bytes);
+    if (entry == NULL)
+        return;
     for (uint32_t i = 0; i < entry->pane_count; i++) {
         struct window_pane *session = window_pane_at(st, entry, i);
         if (session->start != start)

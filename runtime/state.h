@@ -28,6 +28,8 @@ struct pipe_state_writer {
                          size_t to_bytes); /* [from, to) */
 };
 
+typedef bool pipe_state_each(void *context, struct pipe_str key, struct pipe_str value);
+
 /* Reads back what was saved, for states that let go of memory (spill). Valid while the store is. */
 struct pipe_state_reader {
     void *context;
@@ -37,9 +39,11 @@ struct pipe_state_reader {
     /* false: it can't be read (fault). *found false: there is no such entry. */
     bool (*get)(const struct pipe_state_reader *reader, const void *key, size_t key_bytes,
                 struct pipe_buf *value, bool *found);
-    /* The first entry whose key begins with `prefix`. */
-    bool (*first)(const struct pipe_state_reader *reader, const void *prefix, size_t prefix_bytes,
-                  struct pipe_buf *key, struct pipe_buf *value, bool *found);
+    /* Calls `each` for the entries from the key `from` on that begin with its first byte, in the
+     * order of their keys, until it returns false. What `each` is given is valid during the call,
+     * in which the store may be read. */
+    bool (*scan)(const struct pipe_state_reader *reader, const void *from, size_t from_bytes,
+                 pipe_state_each *each, void *context);
     const char *(*fault)(const struct pipe_state_reader *reader); /* one line */
 };
 

@@ -295,11 +295,9 @@ bool pipe_store_load_position(struct pipe_store *store, uint32_t stage, int32_t 
     return sound;
 }
 
-typedef bool entry_function(void *context, struct pipe_str key, struct pipe_str value);
-
 /* Calls `each` for the entries of one state; false: an I/O error, or `each` said so. */
 static bool for_entries(struct pipe_store *store, uint32_t stage, int32_t partition, uint32_t index,
-                        entry_function *each, void *context)
+                        pipe_state_each *each, void *context)
 {
     uint8_t prefix[ENTRY_PREFIX];
     char *error = NULL;
@@ -356,26 +354,25 @@ static bool reader_get(const struct pipe_state_reader *reader, const void *key, 
     return error == NULL || store_fail(store, "be read", error);
 }
 
-static bool reader_first(const struct pipe_state_reader *reader, const void *prefix,
-                         size_t prefix_bytes, struct pipe_buf *key, struct pipe_buf *value,
-                         bool *found)
+static bool reader_scan(const struct pipe_state_reader *reader, const void *from, size_t from_bytes,
+                        pipe_state_each *each, void *context)
 {
     struct pipe_store *store = reader->context;
-    struct pipe_str full = key_of(reader, prefix, prefix_bytes);
+    struct pipe_str full = key_of(reader, from, from_bytes);
+    uint8_t prefix[ENTRY_PREFIX + 1]; /* a copy: `each` may read */
     char *error = NULL;
-    size_t size, value_size;
-    key->size = value->size = 0;
-    *found = false;
+    bool more = true;
+    memcpy(prefix, full.data, sizeof prefix);
     rocksdb_iterator_t *it = rocksdb_create_iterator(store->db, store->read_options);
     rocksdb_iter_seek(it, full.data, full.size);
-    if (rocksdb_iter_valid(it)) {
-        const char *at = rocksdb_iter_key(it, &size);
-        *found = size >= full.size && memcmp(at, full.data, full.size) == 0;
-        if (*found) {
-            const char *bytes = rocksdb_iter_value(it, &value_size);
-            pipe_buf_add(key, at + ENTRY_PREFIX, size - ENTRY_PREFIX);
-            pipe_buf_add(value, bytes, value_size);
-        }
+    for (; more && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        size_t size, value_size;
+        const char *key = rocksdb_iter_key(it, &size);
+        const char *value = rocksdb_iter_value(it, &value_size);
+        if (size < sizeof prefix || memcmp(key, prefix, sizeof prefix) != 0)
+            break;
+        more = each(context, pipe_str_of(key + ENTRY_PREFIX, size - ENTRY_PREFIX),
+                    pipe_str_of(value, value_size));
     }
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
@@ -390,8 +387,8 @@ static const char *reader_fault(const struct pipe_state_reader *reader)
 struct pipe_state_reader pipe_store_reader(struct pipe_store *store, uint32_t stage,
                                            int32_t partition, uint32_t index)
 {
-    return (struct pipe_state_reader){store,      stage,        partition,   index,
-                                      reader_get, reader_first, reader_fault};
+    return (struct pipe_state_reader){store,      stage,       partition,   index,
+                                      reader_get, reader_scan, reader_fault};
 }
 
 struct loading {

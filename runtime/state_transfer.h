@@ -8,7 +8,7 @@
 #include "engine.h"
 
 /* Of a store into which a task of another was taken over: its ids may be hashed by another key. */
-#define PIPE_STATE_VERSION_ADOPTED "7"
+#define PIPE_STATE_VERSION_ADOPTED "9"
 #define PIPE_STATE_VERSIONS PIPE_STATE_VERSION " and " PIPE_STATE_VERSION_ADOPTED
 bool pipe_store_can_read(const char *version);
 

@@ -66,6 +66,14 @@ static void reschedule(struct pipe_window *st, struct window_entry *entry)
     window_schedule(st, entry, due);
 }
 
+/* No entry is due before, in memory or not. */
+static int64_t least_due(const struct pipe_window *st)
+{
+    int64_t due = st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
+    int64_t spilled = window_next_spilled(st);
+    return spilled < due ? spilled : due;
+}
+
 static int64_t forgotten_of(const struct pipe_window *st)
 {
     return st->def->phase == PIPE_PHASE_PARTIAL ? PIPE_TIME_MIN : window_forgotten(st);
@@ -180,6 +188,10 @@ static void close_window(struct pipe_task *task, struct pipe_window *st, struct 
     send(task, st, entry, &entry->closing, end);
 }
 
+/* What is due of one entry; `time`: at which instant, or up to which W. */
+typedef void due_function(struct pipe_task *task, struct pipe_window *st,
+                          struct window_entry *entry, int64_t time);
+
 /* Does what is due for one key at `due`. */
 static void process(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
                     int64_t due)
@@ -270,14 +282,15 @@ static bool passes_multiple(const struct pipe_window *st, int64_t from, int64_t 
 
 /* --- Partials -------------------------------------------------------------------------------- */
 
+/* Sends what is due at W, or all: PIPE_TIME_MAX. */
 static void ship(struct pipe_task *task, struct pipe_window *st, struct window_entry *entry,
-                 int64_t watermark, bool all)
+                 int64_t watermark)
 {
     const struct pipe_state_def *def = st->def;
     int64_t least = PIPE_TIME_MAX;
     for (uint32_t i = 0; i < entry->pane_count;) {
         const struct window_pane *pane = pane_i(st, entry, i);
-        if (!all && due_of_close(st, pane->first) > watermark) {
+        if (due_of_close(st, pane->first) > watermark) {
             least = pane->first < least ? pane->first : least;
             i++;
             continue;
@@ -297,6 +310,8 @@ static void ship(struct pipe_task *task, struct pipe_window *st, struct window_e
     window_release(st, entry);
 }
 
+/* --- Time ------------------------------------------------------------------------------------ */
+
 /* Adds a row to make for every entry that is due at W: in a heap they are at the top, connected. */
 static void add_due(struct pipe_window *st, int64_t watermark)
 {
@@ -313,50 +328,53 @@ static void add_due(struct pipe_window *st, int64_t watermark)
     }
 }
 
-static void ship_rows(struct pipe_task *task, struct pipe_window *st, bool all)
+/* Entries in memory, which st->rows has in order, and those that come back, each in its place. */
+struct in_order {
+    struct pipe_task *task;
+    struct pipe_window *st;
+    due_function *each;
+    int64_t time;
+    uint32_t done;
+};
+
+static void do_in_memory(struct in_order *order, const struct window_task_row *until)
 {
+    const struct pipe_window *st = order->st;
+    while (order->done < st->row_count &&
+           (until == NULL || window_compare_rows(&st->rows[order->done], until) < 0))
+        order->each(order->task, order->st, st->rows[order->done++].entry, order->time);
+}
+
+static void do_come_back(void *context, struct window_entry *entry)
+{
+    struct in_order *order = context;
+    bool by_end = order->st->def->phase == PIPE_PHASE_PARTIAL;
+    do_in_memory(order, &(struct window_task_row){by_end ? entry->next_close : 0, entry});
+    order->each(order->task, order->st, entry, order->time);
+}
+
+/* Partials go in order of (end of the first window, key); whatever else is due at one instant, by
+ * key. */
+static void do_due(struct pipe_task *task, struct pipe_window *st, int64_t due, due_function *each,
+                   int64_t time)
+{
+    struct in_order order = {task, st, each, time, 0};
+    add_due(st, due);
+    for (uint32_t i = 0; st->def->phase != PIPE_PHASE_PARTIAL && i < st->row_count; i++)
+        st->rows[i].end = 0;
     window_sort_rows(st);
-    for (uint32_t i = 0; i < st->row_count; i++)
-        ship(task, st, st->rows[i].entry, st->advanced, all);
+    window_come_back_due(st, due, do_come_back, &order);
+    do_in_memory(&order, NULL);
 }
 
-/* Ships what is due at W, or all, in order of (end of the first window, key). */
-static void ship_due(struct pipe_task *task, struct pipe_window *st, bool all)
+/* Does all that is due at W, one instant after the other. */
+static void do_instants(struct pipe_task *task, struct pipe_window *st)
 {
+    bool partial = st->def->phase == PIPE_PHASE_PARTIAL;
     int64_t due;
-    st->row_count = 0;
-    for (uint32_t i = 0; all && i < st->heap.count; i++)
-        window_add_row(st, st->heap.items[i].entry->next_close, st->heap.items[i].entry);
-    if (all) {
-        ship_rows(task, st, true);
-        return;
-    }
-    while ((due = window_fetch_next(st, st->advanced)) <= st->advanced && due != PIPE_TIME_MAX) {
-        add_due(st, due);
-        ship_rows(task, st, false);
-    }
-}
-
-/* --- Time ------------------------------------------------------------------------------------ */
-
-static void close_due(struct pipe_task *task, struct pipe_window *st)
-{
-    int64_t due;
-    while ((due = window_fetch_next(st, st->advanced)) <= st->advanced && due != PIPE_TIME_MAX) {
-        add_due(st, due);
-        for (uint32_t i = 0; i < st->row_count; i++)
-            st->rows[i].end = 0; /* all that is due now goes by key */
-        window_sort_rows(st);
-        for (uint32_t i = 0; i < st->row_count; i++)
-            process(task, st, st->rows[i].entry, due);
-    }
-}
-
-/* What the store could not give back: nothing made since then counts. */
-static void check_spilled(struct pipe_task *task, const struct pipe_window *st)
-{
-    if (PIPE_UNLIKELY(st->spilled.fault != NULL))
-        pipe_fatal(task, "%s", st->spilled.fault);
+    while ((due = least_due(st)) <= st->advanced && due != PIPE_TIME_MAX &&
+           st->spilled.fault == NULL)
+        do_due(task, st, due, partial ? ship : process, partial ? st->advanced : due);
 }
 
 static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t watermark)
@@ -367,19 +385,17 @@ static void advance_to(struct pipe_task *task, struct pipe_window *st, int64_t w
         return;
     int64_t before = st->advanced;
     bool early = passes_multiple(st, before, watermark);
-    if (st->def->phase == PIPE_PHASE_PARTIAL) {
-        st->advanced = watermark;
-        ship_due(task, st, early);
-        check_spilled(task, st);
-        return;
-    }
-    if (st->lists[WINDOW_DIRTY].count > 0)
+    bool partial = st->def->phase == PIPE_PHASE_PARTIAL;
+    if (!partial && st->lists[WINDOW_DIRTY].count > 0)
         send_corrections(task, st, watermark);
     st->advanced = watermark;
-    close_due(task, st);
-    if (early)
+    if (partial && early)
+        do_due(task, st, PIPE_TIME_MAX, ship, PIPE_TIME_MAX);
+    else
+        do_instants(task, st);
+    if (!partial && early)
         send_early(task, st);
-    check_spilled(task, st);
+    window_check_spilled(task, st);
 }
 
 static void window_settle(struct pipe_task *task, uint32_t state)
@@ -387,9 +403,10 @@ static void window_settle(struct pipe_task *task, uint32_t state)
     struct pipe_window *st = task->states[state];
     advance_to(task, st, pipe_time_sub(task->watermark, st->def->delay));
     if (st->def->phase == PIPE_PHASE_PARTIAL)
-        ship_due(task, st, false);
+        do_instants(task, st);
     else if (st->lists[WINDOW_DIRTY].count > 0)
         send_corrections(task, st, PIPE_TIME_MAX);
+    window_check_spilled(task, st);
 }
 
 static int64_t next_multiple(const struct pipe_window *st)
@@ -408,7 +425,7 @@ static int64_t next_early(const struct pipe_window *st)
     if (st->def->emit != PIPE_EMIT_UPDATE)
         return PIPE_TIME_MAX;
     bool partial = st->def->phase == PIPE_PHASE_PARTIAL;
-    uint32_t changed = partial ? st->heap.count : st->lists[WINDOW_EARLY].count;
+    uint32_t changed = partial ? st->heap.count + st->spilled.count : st->lists[WINDOW_EARLY].count;
     return changed > 0 ? next_multiple(st) : PIPE_TIME_MAX;
 }
 
@@ -417,9 +434,7 @@ static int64_t window_next_due(const void *state)
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         window_make_ready(st);
-    int64_t due = st->heap.count > 0 ? st->heap.items[0].due : PIPE_TIME_MAX;
-    int64_t spilled = window_next_spilled(st), early = next_early(st);
-    due = spilled < due ? spilled : due;
+    int64_t due = least_due(st), early = next_early(st);
     return early < due ? early : due;
 }
 
@@ -554,7 +569,7 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
         return hit;
     struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
     hit.acc = window_acc(take(st, entry, st->pane_start, first, last, 1));
-    check_spilled(task, st);
+    window_check_spilled(task, st);
     return hit;
 }
 
@@ -606,7 +621,7 @@ void pipe_window_merge(struct pipe_task *task, uint32_t state, const struct pipe
             take(st, entry, window_grid(partial.start, def->offset, st->pane_length), first, last,
                  partial.records);
         def->acc->merge(window_acc(into), window_acc(from));
-        check_spilled(task, st);
+        window_check_spilled(task, st);
     }
     window_free_total(st, from);
 }
@@ -649,39 +664,12 @@ static void window_destroy(void *state)
     free(st);
 }
 
-static void window_attach(void *state, const struct pipe_state_reader *reader)
-{
-    struct pipe_window *st = state;
-    st->spilled.reader = *reader;
-    st->spilled.has_reader = true;
-}
-
 static uint64_t window_open_pairs(const void *state)
 {
     struct pipe_window *st = (struct pipe_window *)(uintptr_t)state;
     if (!st->ready)
         window_make_ready(st);
     return st->open;
-}
-
-static uint64_t window_entry_count(const void *state)
-{
-    const struct pipe_window *st = state;
-    return st->pane_count + st->spilled.panes;
-}
-
-static uint64_t window_memory_bytes(const void *state)
-{
-    const struct pipe_window *st = state;
-    return sizeof *st + st->memory_bytes + st->removed.capacity +
-           st->row_capacity * sizeof *st->rows + window_spilled_bytes(st);
-}
-
-static void window_count_spilled(const void *state, struct pipe_state_spilled *out)
-{
-    const struct pipe_window *st = state;
-    *out =
-        (struct pipe_state_spilled){st->spilled.panes, st->spilled.reads, window_spilled_bytes(st)};
 }
 
 const struct pipe_state_ops pipe_window_ops = {

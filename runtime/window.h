@@ -119,8 +119,10 @@ struct window_stub {
 struct window_spilled {
     struct window_stub *stubs;
     uint32_t capacity, count;
-    uint32_t hand;         /* slot of the table where the search for keys to go begins */
-    struct due_queue dues; /* items of keys that have come back are stale */
+    uint32_t hand;           /* steps that the search for keys to go has taken */
+    int64_t next;            /* none of them is due before */
+    bool passed;             /* the store has entries due before that, which have come back */
+    struct pipe_buf removed; /* those that came back otherwise, as in pipe_window.removed */
     struct pipe_state_reader reader;
     bool has_reader;
     const char *fault; /* the store can't be read: the task stops; NULL: none */
@@ -150,6 +152,7 @@ struct pipe_window {
     uint32_t slot_capacity, entry_count;
     struct window_heap heap;
     struct due_queue queue; /* of sessions */
+    bool is_queue_stale;    /* it has items of entries that left memory */
     struct window_spilled spilled;
     struct window_spare spare[WINDOW_SPARE_SIZES];
     uint64_t ahead[PIPE_AHEAD]; /* hashes of state.keys */
@@ -262,6 +265,9 @@ static inline uint64_t window_hash(const struct pipe_window *st, const void *key
 /* The entry of a key, made if need be. `hash`: window_hash. */
 struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
                                      size_t key_bytes);
+/* Its entry in memory; NULL: there is none. */
+struct window_entry *window_find(const struct pipe_window *st, uint64_t hash, const void *key,
+                                 size_t key_bytes);
 /* Its entry, of a key that has none, also not in the store. */
 struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes);
 void window_ask(void *state, uint32_t wanted); /* state.h; of sessions too */
@@ -272,6 +278,13 @@ struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct p
 PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
 {
     __builtin_prefetch(&st->slots[entry->hash & (st->slot_capacity - 1)], 1);
+}
+/* Asks for the entry that is at a slot, counted around. */
+static inline void window_fetch_entry_at(const struct pipe_window *st, uint32_t slot)
+{
+    const struct window_entry *entry = st->slots[slot & (st->slot_capacity - 1)].entry;
+    for (size_t at = 0; entry != NULL && at < 256; at += 64)
+        __builtin_prefetch((const uint8_t *)entry + at);
 }
 /* Removes the entry if it holds nothing. */
 void window_release(struct pipe_window *st, struct window_entry *entry);
@@ -309,6 +322,7 @@ void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct wi
 /* Sets entry->due and its place in the heap. */
 void window_schedule(struct pipe_window *st, struct window_entry *entry, int64_t due);
 void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *entry);
+int window_compare_rows(const struct window_task_row *x, const struct window_task_row *y);
 void window_sort_rows(struct pipe_window *st); /* by (end, key), without repetitions */
 
 /* --- window_total.c -------------------------------------------------------------------------- */
@@ -346,9 +360,6 @@ struct window_pane *window_read_pane(struct pipe_window *st, struct window_entry
                                      int64_t start, int64_t first, struct pipe_reader *in);
 bool window_read_sent(const struct pipe_window *st, const struct window_entry *entry,
                       struct window_sent *sent, struct pipe_reader *in);
-/* The next save removes this key; writes those of before. */
-void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key);
-void window_save_removed(struct pipe_window *st, const struct pipe_state_writer *writer);
 /* Sets ready = false. */
 bool window_load(void *state, const void *key, size_t key_bytes, const void *value,
                  size_t value_bytes);
@@ -366,13 +377,30 @@ void window_spill(void *state, uint64_t bytes, bool traces, const struct pipe_st
 /* The entry of a key that left memory, or NULL: it did not. */
 struct window_entry *window_come_back(struct pipe_window *st, uint64_t hash, const void *key,
                                       size_t key_bytes);
-/* No key that left memory is due before. */
+/* No key that left memory is due before; PIPE_TIME_MAX: there is none. */
 int64_t window_next_spilled(const struct pipe_window *st);
-/* Brings back what is due next, if that is by `watermark`; returns the heap's least due. */
-int64_t window_fetch_next(struct pipe_window *st, int64_t watermark);
+/* Brings back what is due by then, in order of (due, key); `each` is called for every one before
+ * the next comes. */
+void window_come_back_due(struct pipe_window *st, int64_t due,
+                          void (*each)(void *context, struct window_entry *entry), void *context);
+/* Brings back some that are due next, if any is by `watermark`. Returns the time, watermark at the
+ * most, by which none is due that is not in memory. */
+int64_t window_come_back_next(struct pipe_window *st, int64_t watermark);
+/* What the store could not give back: nothing made since then counts. */
+static inline void window_check_spilled(struct pipe_task *task, const struct pipe_window *st)
+{
+    if (PIPE_UNLIKELY(st->spilled.fault != NULL))
+        pipe_fatal(task, "%s", st->spilled.fault);
+}
+/* state.h; of sessions too */
+void window_attach(void *state, const struct pipe_state_reader *reader);
+void window_count_spilled(const void *state, struct pipe_state_spilled *out);
+uint64_t window_entry_count(const void *state);
+uint64_t window_memory_bytes(const void *state);
+/* The part of a save that removes what has come back; before any is written anew. */
+void window_save_spilled(struct pipe_window *st, const struct pipe_state_writer *writer);
 bool window_load_spilled(struct pipe_window *st, const uint8_t *key, size_t key_bytes,
                          struct pipe_reader *in);
-uint64_t window_spilled_bytes(const struct pipe_window *st); /* of memory */
 void window_free_spilled(struct pipe_window *st);
 
 /* --- window.c -------------------------------------------------------------------------------- */
@@ -380,5 +408,15 @@ void window_free_spilled(struct pipe_window *st);
 void window_make_ready(struct pipe_window *st); /* behind a load: dues, lists and gauges */
 /* (record, window) pairs that the entry holds. */
 uint64_t window_open_of(const struct pipe_window *st, const struct window_entry *entry);
+
+/* --- session.c ------------------------------------------------------------------------------- */
+
+void session_make_ready(struct pipe_window *st); /* likewise */
+/* The W at which the next session of the key is over. */
+int64_t session_next_over(const struct pipe_window *st, const struct window_entry *entry);
+uint64_t session_open_of(const struct pipe_window *st, const struct window_entry *entry);
+void session_queue(struct pipe_window *st, struct window_entry *entry, int64_t due);
+/* Makes the queue anew if items of entries that left memory are more than the others. */
+void session_trim_queue(struct pipe_window *st);
 
 #endif

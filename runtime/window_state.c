@@ -4,7 +4,7 @@
  *     "m"                        the W up to which all was done
  *     "p" start first key        a pane: records, units, flags, accumulator
  *     "s" end key                a window of which a row was sent: base, units, records, flags
- *     "e" mark key               all of a key that left memory: window_spill.c
+ *     "e" due key                all of a key that left memory: window_spill.c
  *
  * A session is a pane with 0 for `first`, for its end moves, and the end in front of the rest; what
  * else is stored of sessions: session_state.c.
@@ -56,12 +56,6 @@ void window_forget_stored_sent(struct pipe_window *st, const struct window_entry
         return;
     removed_size(st, 9 + entry->key_bytes);
     sent_key(&st->removed, entry, sent->end);
-}
-
-void window_forget_stored(struct pipe_window *st, const struct pipe_buf *key)
-{
-    removed_size(st, (uint32_t)key->size);
-    pipe_buf_add(&st->removed, key->data, key->size);
 }
 
 /* --- Save ------------------------------------------------------------------------------------ */
@@ -118,7 +112,7 @@ static void save_entry(struct pipe_window *st, struct window_entry *entry,
     }
 }
 
-void window_save_removed(struct pipe_window *st, const struct pipe_state_writer *writer)
+static void save_removed(struct pipe_window *st, const struct pipe_state_writer *writer)
 {
     for (size_t at = 0; at < st->removed.size;) {
         uint32_t size;
@@ -137,7 +131,8 @@ void window_save_removed(struct pipe_window *st, const struct pipe_state_writer 
 void window_save(void *state, const struct pipe_state_writer *writer)
 {
     struct pipe_window *st = state;
-    window_save_removed(st, writer);
+    window_save_spilled(st, writer);
+    save_removed(st, writer);
     if (st->advanced != st->saved_advanced) {
         st->key.size = st->value.size = 0;
         pipe_buf_add_byte(&st->key, 'm');

@@ -44,6 +44,12 @@ static size_t entry_bytes(const struct pipe_window *st, size_t key_bytes)
     return (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
 }
 
+/* What an entry takes of memory: behind the header of one the next begins a line later. */
+static size_t held_bytes(const struct pipe_window *st, size_t key_bytes)
+{
+    return entry_bytes(st, key_bytes) + LINE_BYTES;
+}
+
 static void *new_entry(struct pipe_window *st, size_t bytes)
 {
     size_t size = bytes / LINE_BYTES - 1;
@@ -140,7 +146,7 @@ static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, co
         memcpy(entry->key, key, key_bytes);
     st->slots[i] = (struct window_slot){hash, entry};
     st->entry_count++;
-    st->memory_bytes += entry_bytes(st, key_bytes);
+    st->memory_bytes += held_bytes(st, key_bytes);
     return entry;
 }
 
@@ -157,11 +163,10 @@ static inline bool is_key(const struct window_entry *entry, const void *key, siz
            PIPE_LIKELY(pipe_bytes_equal(entry->key, key, key_bytes));
 }
 
-struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
-                                     size_t key_bytes)
+/* The table must not be empty. */
+static inline struct window_entry *find(const struct pipe_window *st, uint64_t hash,
+                                        const void *key, size_t key_bytes)
 {
-    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
-        grow_table(st);
     uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
     for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
         struct window_entry *entry = st->slots[i].entry;
@@ -170,12 +175,24 @@ struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, cons
         if (is_key(entry, key, key_bytes))
             return entry;
     }
-    if (PIPE_UNLIKELY(st->spilled.count > 0)) {
-        struct window_entry *entry = window_come_back(st, hash, key, key_bytes);
-        if (entry != NULL)
-            return entry;
-    }
-    return make_entry(st, hash, key, key_bytes);
+    return NULL;
+}
+
+struct window_entry *window_find(const struct pipe_window *st, uint64_t hash, const void *key,
+                                 size_t key_bytes)
+{
+    return st->slot_capacity == 0 ? NULL : find(st, hash, key, key_bytes);
+}
+
+struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
+                                     size_t key_bytes)
+{
+    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
+        grow_table(st);
+    struct window_entry *entry = find(st, hash, key, key_bytes);
+    if (entry == NULL && PIPE_UNLIKELY(st->spilled.count > 0))
+        entry = window_come_back(st, hash, key, key_bytes);
+    return entry != NULL ? entry : make_entry(st, hash, key, key_bytes);
 }
 
 struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
@@ -214,7 +231,7 @@ static void free_entry(struct pipe_window *st, struct window_entry *entry)
     window_free_slider(st, entry->closing);
     window_free_slider(st, entry->again);
     st->memory_bytes -=
-        entry_bytes(st, entry->key_bytes) + entry->sent_capacity * sizeof *entry->sent;
+        held_bytes(st, entry->key_bytes) + entry->sent_capacity * sizeof *entry->sent;
     if (!has_panes_inside(entry)) {
         st->memory_bytes -= (uint64_t)entry->pane_capacity * st->stride;
         free(entry->panes);
@@ -471,14 +488,18 @@ void window_add_row(struct pipe_window *st, int64_t end, struct window_entry *en
     st->rows[st->row_count++] = (struct window_task_row){end, entry};
 }
 
-static int compare_rows(const void *a, const void *b)
+int window_compare_rows(const struct window_task_row *x, const struct window_task_row *y)
 {
-    const struct window_task_row *x = a, *y = b;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
     return x->entry == y->entry ? 0
                                 : pipe_str_compare(pipe_str_of(x->entry->key, x->entry->key_bytes),
                                                    pipe_str_of(y->entry->key, y->entry->key_bytes));
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    return window_compare_rows(a, b);
 }
 
 #define FEW_ROWS 16u

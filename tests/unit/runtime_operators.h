@@ -175,25 +175,26 @@ static inline bool store_get(const struct pipe_state_reader *reader, const void 
     return true;
 }
 
-static inline bool store_first(const struct pipe_state_reader *reader, const void *prefix,
-                               size_t prefix_bytes, struct pipe_buf *key, struct pipe_buf *value,
-                               bool *found)
+static inline bool store_scan(const struct pipe_state_reader *reader, const void *from,
+                              size_t from_bytes, pipe_state_each *each, void *context)
 {
     const struct store *store = reader->context;
-    const struct store_entry *least = NULL;
-    for (size_t i = 0; i < store->count; i++) {
-        const struct store_entry *entry = &store->entries[i];
-        if (entry->key_bytes >= prefix_bytes && memcmp(entry->key, prefix, prefix_bytes) == 0 &&
-            (least == NULL || store_compare(entry, least->key, least->key_bytes) < 0))
-            least = entry;
+    const struct store_entry *last = NULL;
+    for (;;) {
+        const struct store_entry *next = NULL;
+        for (size_t i = 0; i < store->count; i++) {
+            const struct store_entry *entry = &store->entries[i];
+            if (store_compare(entry, from, from_bytes) >= 0 &&
+                (last == NULL || store_compare(entry, last->key, last->key_bytes) > 0) &&
+                (next == NULL || store_compare(entry, next->key, next->key_bytes) < 0))
+                next = entry;
+        }
+        if (next == NULL || next->key[0] != *(const uint8_t *)from ||
+            !each(context, pipe_str_of(next->key, next->key_bytes),
+                  pipe_str_of(next->value, next->value_bytes)))
+            return true;
+        last = next;
     }
-    *found = least != NULL;
-    key->size = value->size = 0;
-    if (*found) {
-        pipe_buf_add(key, least->key, least->key_bytes);
-        pipe_buf_add(value, least->value, least->value_bytes);
-    }
-    return true;
 }
 
 static inline const char *store_fault(const struct pipe_state_reader *reader)
@@ -206,7 +207,7 @@ static inline const char *store_fault(const struct pipe_state_reader *reader)
 static inline void bench_attach(struct bench *bench)
 {
     struct pipe_state_reader reader = {
-        .context = &bench->store, .get = store_get, .first = store_first, .fault = store_fault};
+        .context = &bench->store, .get = store_get, .scan = store_scan, .fault = store_fault};
     bench->attached = bench->ops->attach != NULL;
     if (bench->attached)
         bench->ops->attach(bench->state, &reader);
@@ -218,6 +219,28 @@ static inline void bench_spill(struct bench *bench, uint64_t bytes, bool traces)
     struct pipe_state_writer writer = {&bench->store, store_put, store_remove, store_remove_range};
     bench->ops->spill(bench->state, bytes, traces, &writer);
     bench->ops->save(bench->state, &writer);
+}
+
+/* Now and then some of it leaves memory, or all. */
+static inline void bench_spill_some(struct bench *bench, struct dice *dice)
+{
+    if (dice_roll(dice, 6) == 0)
+        bench_spill(bench, dice_roll(dice, 3) == 0 ? UINT64_MAX : 2000, false);
+}
+
+static inline uint64_t bench_spilled_reads(const struct bench *bench)
+{
+    struct pipe_state_spilled spilled;
+    bench->ops->spilled(bench->state, &spilled);
+    return spilled.reads;
+}
+
+/* Windows or sessions that are in memory. */
+static inline uint64_t bench_in_memory(const struct bench *bench)
+{
+    struct pipe_state_spilled spilled;
+    bench->ops->spilled(bench->state, &spilled);
+    return bench->ops->entry_count(bench->state) - spilled.entries;
 }
 
 static inline int store_compare_entries(const void *a, const void *b)

@@ -1,6 +1,7 @@
 /*
  * runtime_session.c: sessions against a model that keeps lists of values; behind an exchange
- * against sorting and cutting at gaps. Straight, with restarts, with late calls of advance.
+ * against sorting and cutting at gaps. Straight, with restarts, with late calls of advance, with
+ * sessions that leave memory.
  */
 #include "runtime_operators.h"
 
@@ -19,6 +20,8 @@ struct rows {
 
 static struct rows made, wanted;
 static int64_t reject_modulus;
+static const struct bench *watched; /* whose memory is looked at when a row is made */
+static uint64_t most_in_memory;
 
 static bool record_row(struct pipe_task *task, const struct pipe_window_row *from)
 {
@@ -32,6 +35,8 @@ static bool record_row(struct pipe_task *task, const struct pipe_window_row *fro
     row.distinct = sample_distinct(acc);
     assert_true(made.count < MAX_ROWS);
     made.items[made.count++] = row;
+    if (watched != NULL && bench_in_memory(watched) > most_in_memory)
+        most_in_memory = bench_in_memory(watched);
     return reject_modulus == 0 || row.sum % reject_modulus != 0;
 }
 
@@ -192,7 +197,9 @@ static struct pipe_state_def random_def(struct dice *dice)
     return def;
 }
 
-static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trouble)
+static uint64_t total_reads;
+
+static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trouble, bool spills)
 {
     struct dice dice = {seed}, other = {seed + 1};
     struct bench bench;
@@ -200,6 +207,8 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trou
     int64_t jitter = 1 + dice_roll(&dice, 150);
     made.count = wanted.count = event_count = open_count = 0;
     bench_open(&bench, def, false);
+    if (spills)
+        bench_attach(&bench);
     for (int64_t i = 0; i < RECORDS; i++) {
         struct event event = random_event(&dice, &now, jitter);
         event.offset = i;
@@ -215,8 +224,11 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trou
             bench_restart(&bench);
         else if (trouble && dice_roll(&other, 5) == 0)
             bench_save(&bench);
+        if (spills)
+            bench_spill_some(&bench, &other);
         check_balance(&bench);
     }
+    total_reads += bench_spilled_reads(&bench);
     bench_watermark(&bench, PIPE_TIME_MAX, true);
     model_close(PIPE_TIME_MAX, def->lateness);
     check_balance(&bench);
@@ -236,10 +248,12 @@ static void test_local(void **state)
         struct dice dice = {seed * 31};
         struct pipe_state_def def = random_def(&dice);
         reject_modulus = seed % 4 == 0 ? 3 : 0;
-        run_local(seed, &def, false);
-        run_local(seed, &def, true);
+        run_local(seed, &def, false, false);
+        run_local(seed, &def, true, false);
+        run_local(seed, &def, seed % 3 != 0, true);
     }
     reject_modulus = 0;
+    assert_true(total_reads > 1000);
 }
 
 /* --- Behind an exchange ---------------------------------------------------------------------- */
@@ -270,7 +284,7 @@ static void cut_at_gaps(int64_t gap)
     qsort(wanted.items, wanted.count, sizeof(struct row), compare_rows);
 }
 
-static void run_behind(uint64_t seed)
+static void run_behind(uint64_t seed, bool spills)
 {
     struct dice dice = {seed}, other = {seed + 9};
     struct pipe_state_def def = random_def(&dice);
@@ -282,6 +296,8 @@ static void run_behind(uint64_t seed)
     def.judge_by_record = true;
     made.count = event_count = 0;
     bench_open(&bench, &def, true);
+    if (spills)
+        bench_attach(&bench);
     for (int64_t i = 0; i < RECORDS; i++) {
         int p = (int)dice_roll(&dice, 2);
         struct event event = random_event(&dice, &now[p], jitter);
@@ -299,6 +315,8 @@ static void run_behind(uint64_t seed)
                         dice_roll(&other, 2) == 0);
         if (dice_roll(&other, 20) == 0)
             bench_restart(&bench);
+        else if (spills)
+            bench_spill_some(&bench, &other);
         check_balance(&bench);
     }
     bench_watermark(&bench, PIPE_TIME_MAX, true);
@@ -312,8 +330,10 @@ static void run_behind(uint64_t seed)
 static void test_behind_exchange(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++)
-        run_behind(seed);
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        run_behind(seed, false);
+        run_behind(seed, true);
+    }
 }
 
 /* --- Single cases ---------------------------------------------------------------------------- */
@@ -452,6 +472,208 @@ static void test_base_given_up(void **state)
     bench_close(&bench);
 }
 
+/* --- Beyond memory --------------------------------------------------------------------------- */
+
+static bool push_at(struct bench *bench, int64_t time, int64_t offset, int key)
+{
+    struct event event = {.time = time, .value = offset, .offset = offset, .key = key};
+    event.judge = bench->task.watermark;
+    return push_event(bench, &event);
+}
+
+static void open_spilling(struct bench *bench, struct pipe_state_def *def)
+{
+    *def = (struct pipe_state_def){.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
+    open_recording(bench, def);
+    bench_attach(bench);
+}
+
+/* Two sessions of a key that left memory, and a record that makes one of them. */
+static void test_spilled_bridge(void **state)
+{
+    (void)state;
+    for (int restart = 0; restart < 2; restart++) {
+        struct pipe_state_def def;
+        struct bench bench;
+        open_spilling(&bench, &def);
+        assert_true(push_at(&bench, 100, 1, 1));
+        assert_true(push_at(&bench, 112, 2, 1));
+        assert_true(push_at(&bench, 300, 3, 2));
+        bench_spill(&bench, UINT64_MAX, false);
+        assert_int_equal(bench_in_memory(&bench), 0);
+        assert_int_equal(bench.ops->entry_count(bench.state), 3);
+        assert_int_equal(count_kind(&bench, 'e'), 2);
+        if (restart)
+            bench_restart(&bench);
+        assert_true(push_at(&bench, 105, 4, 1));
+        assert_int_equal(bench_in_memory(&bench), 1);
+        bench_spill(&bench, UINT64_MAX, false);
+        if (restart)
+            bench_restart(&bench);
+        assert_int_equal(bench.ops->entry_count(bench.state), 2);
+        bench_watermark(&bench, 500, true);
+        assert_int_equal(made.count, 2);
+        assert_int_equal(made.items[0].start, 100);
+        assert_int_equal(made.items[0].end, 122);
+        assert_int_equal(made.items[0].sum, 7);
+        assert_int_equal(made.items[1].start, 300);
+        bench_save(&bench);
+        assert_int_equal(count_kind(&bench, 'e'), 0);
+        bench_close(&bench);
+    }
+}
+
+/* A record that is late by itself is on time where the session that it joins left memory. */
+static void test_spilled_late(void **state)
+{
+    (void)state;
+    struct pipe_state_def def;
+    struct bench bench;
+    open_spilling(&bench, &def);
+    assert_true(push_at(&bench, 100, 1, 1));
+    assert_true(push_at(&bench, 109, 2, 1));
+    assert_true(push_at(&bench, 108, 3, 2));
+    bench_spill(&bench, UINT64_MAX, false);
+    bench_watermark(&bench, 107, true);
+    assert_true(push_at(&bench, 96, 4, 1));  /* [96, 106) touches [100, 119) */
+    assert_false(push_at(&bench, 96, 5, 2)); /* but not [108, 118) */
+    assert_false(push_at(&bench, 96, 6, 3));
+    bench_restart(&bench);
+    bench_watermark(&bench, 118, true); /* what its end was before must not count, nor be lost */
+    assert_int_equal(made.count, 1);
+    assert_int_equal(made.items[0].key, 2);
+    bench_watermark(&bench, 119, true);
+    assert_int_equal(made.count, 2);
+    assert_int_equal(made.items[1].start, 96);
+    assert_int_equal(made.items[1].end, 119);
+    assert_int_equal(made.items[1].count, 3);
+    check_balance(&bench);
+    bench_close(&bench);
+}
+
+/* W passes the ends of many: they come back in parts, and the store is rid of them by one range. */
+static void test_spilled_dues(void **state)
+{
+    (void)state;
+    struct pipe_state_def def;
+    struct bench bench;
+    open_spilling(&bench, &def);
+    for (int key = 0; key < MANY; key++)
+        assert_true(push_at(&bench, 100 + key / 2, key, key));
+    bench_spill(&bench, UINT64_MAX, false);
+    uint64_t sessions = bench.ops->entry_count(bench.state);
+    assert_int_equal(bench_in_memory(&bench), 0);
+    watched = &bench;
+    most_in_memory = 0;
+    bench_watermark(&bench, 5000, true);
+    watched = NULL;
+    assert_int_equal(made.count, sessions);
+    for (size_t i = 1; i < made.count; i++)
+        assert_true(compare_rows(&made.items[i - 1], &made.items[i]) < 0);
+    assert_true(most_in_memory > 0);
+#ifdef PIPE_DEBUG /* comes back in smaller parts */
+    assert_true(most_in_memory < 10);
+#endif
+    bench_save(&bench);
+    assert_int_equal(count_kind(&bench, 'e'), 0);
+    bench_close(&bench);
+}
+
+/* What has left memory is neither in a base nor behind it, and outlives both. */
+static void test_spilled_base(void **state)
+{
+    (void)state;
+    struct pipe_state_def def;
+    struct bench bench;
+    open_spilling(&bench, &def);
+    push_many(&bench, 100, 0, FEW);
+    bench_restart(&bench);
+    assert_int_equal(count_kind(&bench, 'b'), 1);
+    push_many(&bench, 105, 0, 1);
+    bench_spill(&bench, 1, false); /* the first that has not changed */
+    struct pipe_state_spilled spilled;
+    bench.ops->spilled(bench.state, &spilled);
+    assert_int_equal(spilled.entries, 1);
+    assert_int_equal(count_kind(&bench, 'b'), 1);
+    assert_int_equal(count_kind(&bench, 'p'), 2); /* one is over for the base */
+    bench_restart(&bench);
+    assert_int_equal(bench.ops->entry_count(bench.state), FEW);
+    bench.ops->spilled(bench.state, &spilled);
+    assert_int_equal(spilled.entries, 1);
+    push_many(&bench, 106, 0, FEW); /* a new base, of all again */
+    bench_restart(&bench);
+    assert_int_equal(count_kind(&bench, 'e') + count_kind(&bench, 'p'), 0);
+    bench_spill(&bench, UINT64_MAX, false);
+    assert_int_equal(count_kind(&bench, 'e'), FEW);
+    assert_int_equal(count_kind(&bench, 'b') + count_kind(&bench, 'p'), 0);
+    bench_restart(&bench);
+    bench_watermark(&bench, 500, true);
+    assert_int_equal(made.count, FEW);
+    assert_int_equal(made.items[0].count, 3);
+    assert_int_equal(made.items[FEW - 1].count, 2);
+    bench_close(&bench);
+}
+
+/* Keys that leave and come back again and again leave nothing behind. */
+static void test_spilled_again(void **state)
+{
+    (void)state;
+    struct pipe_state_def def;
+    struct bench bench;
+    open_spilling(&bench, &def);
+    def.gap = 1000;
+    uint64_t bytes = 0;
+    for (int64_t round = 0; round < 200; round++) {
+        push_many(&bench, 100 + round, 0, MANY);
+        bench_spill(&bench, UINT64_MAX, false);
+        assert_int_equal(bench_in_memory(&bench), 0);
+        assert_int_equal(bench.store.count, MANY);
+        if (round == 10)
+            bytes = bench.ops->memory_bytes(bench.state);
+    }
+    assert_true(bench.ops->memory_bytes(bench.state) < bytes + (128 << 10));
+    bench_watermark(&bench, 5000, true);
+    assert_int_equal(made.count, MANY);
+    bench_close(&bench);
+}
+
+static unsigned fatal_count;
+
+void pipe_fatal(struct pipe_task *task, const char *format, ...)
+{
+    (void)task;
+    (void)format;
+    fatal_count++;
+}
+
+/* What is missing or cut short stops the task, whether a record asks for it or its end has come. */
+static void test_spilled_damaged(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 6; kind++) {
+        struct pipe_state_def def;
+        struct bench bench;
+        open_spilling(&bench, &def);
+        push_many(&bench, 100, 0, 3);
+        bench_spill(&bench, UINT64_MAX, false);
+        struct store_entry *entry = &bench.store.entries[0];
+        if (kind < 2)
+            entry->value_bytes--;
+        else if (kind < 4)
+            entry->value[1]++; /* more sessions than it has */
+        else
+            store_take_out(&bench.store, 0);
+        fatal_count = 0;
+        if (kind % 2 != 0)
+            bench_watermark(&bench, 500, true);
+        else
+            push_many(&bench, 101, 0, 3);
+        /* Where a record asks, what is missing may as well be of another key. */
+        assert_true(kind == 4 ? fatal_count == 0 : fatal_count > 0);
+        bench_close(&bench);
+    }
+}
+
 static void test_malformed_entries(void **state)
 {
     (void)state;
@@ -459,7 +681,10 @@ static void test_malformed_entries(void **state)
     struct pipe_state_def def = random_def(&dice);
     struct bench bench;
     bench_open(&bench, &def, false);
+    bench_attach(&bench);
     for (int64_t i = 0; i < KEYS; i++) {
+        if (i == 2)
+            bench_spill(&bench, UINT64_MAX, false);
         struct event event = {.time = 100 + i, .value = i, .offset = i, .key = (int)i};
         push_event(&bench, &event);
     }
@@ -475,7 +700,8 @@ static void test_malformed_entries(void **state)
         else
             value[dice_roll(&dice, (int64_t)value_bytes)] = (uint8_t)dice_next(&dice);
         bool loaded = bench.ops->load(fresh, entry->key, entry->key_bytes, value, value_bytes);
-        assert_true(i % 2 != 0 || !loaded);
+        /* What left memory is judged when it comes back: test_spilled_damaged. */
+        assert_true(i % 2 != 0 || !loaded || entry->key[0] == 'e');
         bench.ops->destroy(fresh);
         free(value);
     }
@@ -485,9 +711,12 @@ static void test_malformed_entries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local),         cmocka_unit_test(test_behind_exchange),
-        cmocka_unit_test(test_bridge),        cmocka_unit_test(test_base),
-        cmocka_unit_test(test_base_given_up), cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_local),          cmocka_unit_test(test_behind_exchange),
+        cmocka_unit_test(test_bridge),         cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base_given_up),  cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_spilled_bridge), cmocka_unit_test(test_spilled_late),
+        cmocka_unit_test(test_spilled_dues),   cmocka_unit_test(test_spilled_base),
+        cmocka_unit_test(test_spilled_again),  cmocka_unit_test(test_spilled_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,11 +19,19 @@ struct row {
 
 static struct row rows[MAX_ROWS];
 static size_t row_count;
+static const struct bench *watched; /* whose memory is looked at when a row or partial is sent */
+static uint64_t most_in_memory;
 static int64_t reject_modulus; /* sums divisible by it are rejected; 0: none */
 
 static bool is_rejected(int64_t sum)
 {
     return reject_modulus != 0 && sum % reject_modulus == 0;
+}
+
+static void watch_memory(void)
+{
+    if (watched != NULL && bench_in_memory(watched) > most_in_memory)
+        most_in_memory = bench_in_memory(watched);
 }
 
 static bool record_row(struct pipe_task *task, const struct pipe_window_row *from)
@@ -41,6 +49,7 @@ static bool record_row(struct pipe_task *task, const struct pipe_window_row *fro
     assert_true(pipe_count_finish(&acc->count, &row->count, NULL));
     row->last = sample_last(acc);
     row->distinct = sample_distinct(acc);
+    watch_memory();
     return !is_rejected(row->sum);
 }
 
@@ -233,19 +242,6 @@ struct trouble {
     bool spills; /* now and then some windows, or all, leave memory */
 };
 
-static void spill_some(struct bench *bench, struct dice *dice)
-{
-    if (dice_roll(dice, 6) == 0)
-        bench_spill(bench, dice_roll(dice, 3) == 0 ? UINT64_MAX : 2000, false);
-}
-
-static uint64_t spilled_reads(const struct bench *bench)
-{
-    struct pipe_state_spilled spilled;
-    bench->ops->spilled(bench->state, &spilled);
-    return spilled.reads;
-}
-
 static uint64_t total_reads;
 
 static void run_local(uint64_t seed, const struct pipe_state_def *def,
@@ -273,10 +269,10 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def,
         if (trouble->restart_one_in != 0 && dice_roll(&other, trouble->restart_one_in) == 0)
             bench_restart(&bench);
         else if (trouble->spills)
-            spill_some(&bench, &other);
+            bench_spill_some(&bench, &other);
         check_balance(&bench);
     }
-    total_reads += spilled_reads(&bench);
+    total_reads += bench_spilled_reads(&bench);
     bench_watermark(&bench, PIPE_TIME_MAX, true);
     bench.ops->settle(&bench.task, 0);
     check_balance(&bench);
@@ -365,6 +361,7 @@ void pipe_exchange_partial(struct pipe_task *task, uint32_t index, const uint8_t
     message->partition = sender;
     message->size = payload.size;
     memcpy(message->bytes, payload.data, payload.size);
+    watch_memory();
 }
 
 static unsigned fatal_count;
@@ -436,7 +433,7 @@ static void feed_sources(struct bench *sources, struct bench *merge, struct dice
             if (trouble && dice_roll(&other, 9) == 0)
                 bench_restart(source);
             else if (trouble)
-                spill_some(source, &other);
+                bench_spill_some(source, &other);
             check_balance(source);
         }
         if (dice_roll(dice, 2) == 0 && left[p] >= 0)
@@ -447,7 +444,7 @@ static void feed_sources(struct bench *sources, struct bench *merge, struct dice
         if (trouble && dice_roll(&other, 5) == 0)
             bench_restart(merge);
         else if (trouble)
-            spill_some(merge, &other);
+            bench_spill_some(merge, &other);
     }
     run_merge(merge, markers, SIZE_MAX, &other, false);
     merge->ops->settle(&merge->task, 0);
@@ -502,6 +499,64 @@ static void test_two_phases(void **state)
         run_two_phase(seed);
     }
     reject_modulus = 0;
+}
+
+static void ship_all(uint64_t seed, bool spills)
+{
+    struct dice dice = {seed}, other = {seed + 3};
+    struct pipe_state_def def = random_def(&dice);
+    struct bench bench;
+    int64_t now = 5000, jitter = 1 + dice_roll(&dice, 150), greatest = PIPE_TIME_MIN;
+    def.phase = PIPE_PHASE_PARTIAL;
+    def.exchange = 3;
+    def.emit_row = NULL;
+    def.emit_every *= 4;
+    bench_open(&bench, &def, false);
+    if (spills)
+        bench_attach(&bench);
+    for (int64_t i = 0; i < RECORDS; i++) {
+        struct event event = random_event(&dice, &now, jitter);
+        event.offset = i;
+        event.judge = bench.task.watermark;
+        push_event(&bench, &event);
+        greatest = event.time > greatest ? event.time : greatest;
+        bench_watermark(&bench, greatest - 20, true);
+        if (dice_roll(&dice, 20) == 0)
+            commit_source(&bench, 0);
+        if (spills)
+            bench_spill_some(&bench, &other);
+        if (spills && dice_roll(&other, 30) == 0)
+            bench_restart(&bench);
+        check_balance(&bench);
+    }
+    total_reads += bench_spilled_reads(&bench);
+    bench_watermark(&bench, PIPE_TIME_MAX, true);
+    commit_source(&bench, 0);
+    assert_int_equal(bench.ops->entry_count(bench.state), 0);
+    bench_save(&bench);
+    assert_true(bench.store.count <= 1);
+    bench_close(&bench);
+}
+
+/* Partials are the same, in the same order, whether or not their keys left memory. */
+static void test_partials_in_order(void **state)
+{
+    (void)state;
+    total_reads = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        sent = 0;
+        ship_all(seed, false);
+        size_t count = sent;
+        ship_all(seed, true);
+        assert_int_equal(sent, 2 * count);
+        for (size_t i = 0; i < count; i++) {
+            const struct message *a = &exchange[i], *b = &exchange[count + i];
+            assert_int_equal(a->is_marker, b->is_marker);
+            assert_int_equal(a->size, b->size);
+            assert_memory_equal(a->bytes, b->bytes, a->size);
+        }
+    }
+    assert_true(total_reads > 1000);
 }
 
 /* --- Single cases ---------------------------------------------------------------------------- */
@@ -688,11 +743,50 @@ static void test_malformed_partials(void **state)
     bench_close(&source);
 }
 
+/* Many keys of one window that left memory: one after the other comes back, gives its row or
+ * partial, and is gone. */
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct pipe_state_def def = plain_def(PIPE_EMIT_FINAL, 0);
+        struct bench bench;
+        if (kind > 0) {
+            def.phase = PIPE_PHASE_PARTIAL;
+            def.exchange = 3;
+            def.emit = kind == 1 ? PIPE_EMIT_CLOSE : PIPE_EMIT_UPDATE;
+            def.emit_every = 40; /* a multiple is passed before the window is over */
+        }
+        row_count = sent = 0;
+        bench_open(&bench, &def, false);
+        bench_attach(&bench);
+        for (int32_t i = 0; i < KEYS; i++) {
+            struct event event = {.time = 110, .value = 1, .key = i, .offset = i};
+            event.judge = PIPE_TIME_MIN;
+            push_event(&bench, &event);
+            bench_spill(&bench, UINT64_MAX, false);
+        }
+        assert_int_equal(bench_in_memory(&bench), 0);
+        watched = &bench;
+        most_in_memory = 0;
+        bench_watermark(&bench, kind == 2 ? 130 : 200, true);
+        watched = NULL;
+        assert_int_equal(kind == 0 ? row_count : sent, KEYS);
+        assert_int_equal(most_in_memory, 1);
+        assert_int_equal(bench.ops->entry_count(bench.state), 0);
+        bench_save(&bench);
+        assert_true(bench.store.count <= 1);
+        bench_close(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_local),
         cmocka_unit_test(test_two_phases),
+        cmocka_unit_test(test_partials_in_order),
+        cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_revisions),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_updates),
