@@ -2,7 +2,8 @@
 """What the way of rows into tables costs, through real Kafka brokers and the ClickHouse engine.
 
   tests/bench/tables.py [--build build] [--only latency,catchup,away,dashboards] [--nodes 1,3]
-                        [--rates 1000,3000,6000] [--seconds 60] [--warm 20] [--linger MS] [--away 120]
+                        [--rates 1000,3000,6000] [--seconds 60] [--warm 20] [--linger MS]
+                        [--away 120]
 
 latency: event -> queryable, of every row of lumen.events. From the time of the event's
     producer, which uses no transactions, until a query has returned that saw the row; the query
