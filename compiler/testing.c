@@ -175,12 +175,15 @@ static bool run_tests(const char *program_path, const char *tests, const char *s
 {
     char *argv[] = {(char *)program_path, "run-tests", (char *)tests, (char *)scratch, NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, results, O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    pid_t child;
-    int status = 0, error = posix_spawn(&child, program_path, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    pid_t child = -1;
+    int status = 0, error = posix_spawn_file_actions_init(&actions);
+    if (error == 0) {
+        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, results,
+                                                 O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (error == 0)
+            error = posix_spawn(&child, program_path, &actions, NULL, argv, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
     if (error != 0) {
         complain("cannot run `%s`: %s", program_path, strerror(error));
         return false;
