@@ -2,7 +2,7 @@
 #include <string.h>
 #include "resolve.h"
 
-enum { MAX_DURATION_DAYS = 36500 };
+enum { MAX_DURATION_DAYS = 36500, MAX_WINDOWS_OF_RECORD = 10000 };
 
 bool check_duration(struct program *program, int64_t ms, bool zero_too, struct span at,
                     const char *what)
@@ -98,12 +98,30 @@ static void check_session(struct builder *builder, const struct clause *clause, 
     }
 }
 
+/* A record makes all windows that it is in at once: state of them is bounded only here. */
+static void check_hops(struct program *program, const struct clause *clause,
+                       const struct step *step)
+{
+    int64_t windows = (step->size_ms + step->every_ms - 1) / step->every_ms;
+    if (windows <= MAX_WINDOWS_OF_RECORD)
+        return;
+    int64_t least_ms = (step->size_ms + MAX_WINDOWS_OF_RECORD - 1) / MAX_WINDOWS_OF_RECORD;
+    struct diag *diag = diag_error(program, PC4012, clause->span,
+                                   "`hopping %s every %s`: a record would be in %lld windows",
+                                   duration_text(program, step->size_ms),
+                                   duration_text(program, step->every_ms), (long long)windows);
+    diag_note(diag, "a record makes all its windows at once, so it may be in at most %d",
+              MAX_WINDOWS_OF_RECORD);
+    diag_help(diag, "write `every %s` or more, or a shorter window",
+              duration_text(program, least_ms));
+}
+
 static void resolve_window_kind(struct builder *builder, struct step *step)
 {
     struct program *program = builder->program;
     const struct clause *clause = step->clause;
     step->window = clause->window;
-    check_duration(program, clause->duration_ms, false, clause->span, "a window");
+    bool good = check_duration(program, clause->duration_ms, false, clause->span, "a window");
     if (clause->window == WINDOW_SESSION) {
         check_session(builder, clause, step);
         return;
@@ -112,12 +130,14 @@ static void resolve_window_kind(struct builder *builder, struct step *step)
     step->offset_ms = clause->has_offset ? clause->offset_ms : 0;
     if (clause->window == WINDOW_HOPPING) {
         step->every_ms = clause->second_ms;
-        bool good = check_duration(program, step->every_ms, false, clause->span, "`every`");
+        good &= check_duration(program, step->every_ms, false, clause->span, "`every`");
         if (good && step->every_ms > step->size_ms) {
             struct diag *diag =
                 diag_error(program, PC4011, clause->span, "`every` is longer than the window");
             diag_note(diag, "records between two windows would be in none");
             diag_help(diag, "make `every` at most the size of the window");
+        } else if (good) {
+            check_hops(program, clause, step);
         }
     }
     check_offset(builder, clause, step->every_ms);
