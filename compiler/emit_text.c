@@ -111,11 +111,30 @@ void emit_blank(struct emitter *e)
     text_add(e->out, "\n", 1);
 }
 
+/* Bytes of a character that reorders text (U+200E, U+200F, U+202A … U+202E, U+2066 … U+2069) at the
+ * begin of `text`, or 0. The C would show as something else, and -Wbidi-chars refuses it. */
+static size_t bidi_size(const char *text, size_t size)
+{
+    if (size < 3 || text[0] != '\xe2' || (text[1] != '\x80' && text[1] != '\x81'))
+        return 0;
+    unsigned last = (unsigned char)text[2];
+    bool mark = text[1] == '\x80' && (last == 0x8e || last == 0x8f);
+    bool embedding = text[1] == '\x80' && last >= 0xaa && last <= 0xae;
+    bool isolate = text[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
+    return mark || embedding || isolate ? 3 : 0;
+}
+
 /* The bytes of a comment, made harmless: no end or begin of a comment, no trigraph, no control. */
 static void add_comment_text(struct text *out, const char *text)
 {
     for (const char *c = text; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
+        size_t bidi = bidi_size(c, strnlen(c, 3));
+        if (bidi > 0) {
+            text_add(out, " ", 1);
+            c += bidi - 1;
+            continue;
+        }
         text_add(out, byte < 0x20 || byte == 0x7f ? " " : c, 1);
         if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') ||
             (c[0] == '?' && c[1] == '?'))
@@ -207,8 +226,11 @@ const char *clause_comment(struct emitter *e, struct span span, const char *note
 
 static void add_escaped(struct text *out, const char *bytes, size_t size)
 {
+    size_t bidi_end = 0;
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)bytes[i];
+        size_t bidi = bidi_size(bytes + i, size - i);
+        bidi_end = bidi > 0 ? i + bidi : bidi_end;
         if (c == '"' || c == '\\')
             text_printf(out, "\\%c", c);
         else if (c == '?' && i > 0 && bytes[i - 1] == '?')
@@ -217,7 +239,7 @@ static void add_escaped(struct text *out, const char *bytes, size_t size)
             text_puts(out, "\\n");
         else if (c == '\t')
             text_puts(out, "\\t");
-        else if (c < 0x20 || c == 0x7f)
+        else if (c < 0x20 || c == 0x7f || i < bidi_end)
             text_printf(out, "\\%03o", c);
         else
             text_add(out, bytes + i, 1);
@@ -251,7 +273,8 @@ static size_t piece_size(const char *text, size_t room)
 {
     size_t size = 0, good = 0;
     for (size_t width = 0; text[size] != '\0' && text[size] != '\n'; size++) {
-        width += strchr("\"\\", text[size]) != NULL ? 2 : 1;
+        bool bidi = bidi_size(text + size, strnlen(text + size, 3)) > 0;
+        width += bidi ? 10 : strchr("\"\\", text[size]) != NULL ? 2 : 1; /* 12 of its 3 bytes */
         if (width > room)
             break;
         if (width > room / 2 && (text[size] == ',' || text[size] == ' '))

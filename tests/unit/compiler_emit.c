@@ -46,6 +46,13 @@ static void test_literals(void **state)
     assert_string_equal(c_duration(&e, 1), "PIPE_MS(1)");
     assert_string_equal(c_string_z(&e, "a\"b\\\n\x01"), "\"a\\\"b\\\\\\n\\001\"");
     assert_string_equal(c_string_z(&e, "\?\?/"), "\"?\\?/\"");
+    /* Text that shows in another order than it is: gcc refuses it. Its neighbours stay. */
+    assert_string_equal(c_string_z(&e, "a\u202Eb\u200F"), "\"a\\342\\200\\256b\\342\\200\\217\"");
+    assert_string_equal(c_string_z(&e, "\u2066\u2069"
+                                       "1"),
+                        "\"\\342\\201\\246\\342\\201\\2511\"");
+    assert_string_equal(c_string_z(&e, "\u200D\u2010\u2030\u206A"), "\"\u200D\u2010\u2030\u206A\"");
+    assert_string_equal(c_string(&e, "\u202E", 2), "\"\xE2\x80\"");
     struct literal_number percent = {.is_decimal = true, .digits = 5, .scale = 2};
     assert_string_equal(percent_ppm(&e, percent), "500");
     program_free(program);
@@ -64,8 +71,8 @@ static void test_lines(void **state)
         out.data, "    if (a_condition_of_some_length(row->first_column, row->second_column) &&\n"
                   "        another_condition(row->third_column) == 1)\n");
     out.size = 0;
-    emit_comment(&e, 0, "ends */ here, begins /* there, \?\?/ too");
-    assert_string_equal(out.data, "/* ends * / here, begins / * there, ? ?/ too */\n");
+    emit_comment(&e, 0, "ends */ here, begins /* there, \?\?/ too, a\u202Eb\u2069");
+    assert_string_equal(out.data, "/* ends * / here, begins / * there, ? ?/ too, a b  */\n");
     text_free(&out);
     program_free(program);
 }
