@@ -16,32 +16,6 @@ void pipe_message_level(enum pipe_level least)
     least_level = least;
 }
 
-/* Bytes of the character at `at` if it must not be shown: controls (U+0080 … U+009F too), what ends
- * a line, what reorders text on a terminal (U+200E, U+202A … U+202E, U+2066 … U+2069), U+FEFF.
- * 0: it may. The same as is_unsafe of the compiler. */
-static size_t unsafe_bytes(const unsigned char *at)
-{
-    if (at[0] < ' ' || at[0] == 127)
-        return 1;
-    if (at[0] == 0xC2)
-        return at[1] >= 0x80 && at[1] < 0xA0 ? 2 : 0;
-    if (at[0] == 0xE2 && at[1] == 0x80)
-        return (at[2] & ~1u) == 0x8E || (at[2] >= 0xA8 && at[2] <= 0xAE) ? 3 : 0;
-    if (at[0] == 0xE2 && at[1] == 0x81)
-        return at[2] >= 0xA6 && at[2] <= 0xA9 ? 3 : 0;
-    return at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
-}
-
-/* A line stays one, and says what it says, whoever its texts are of. */
-static void blank_unsafe(char *text)
-{
-    for (unsigned char *at = (unsigned char *)text; *at != '\0';) {
-        size_t bytes = unsafe_bytes(at);
-        memset(at, ' ', bytes);
-        at += bytes > 0 ? bytes : 1;
-    }
-}
-
 /* Of fields that did not fit: no half of a character, and no quote that is left open. */
 static void end_cut(char *text, size_t bytes)
 {
@@ -76,8 +50,8 @@ void pipe_message(enum pipe_level level, const char *message, const char *fields
             end_cut(fields, sizeof fields);
     }
     snprintf(said, sizeof said, "%s", message);
-    blank_unsafe(said);
-    blank_unsafe(fields);
+    pipe_blank_unsafe(said);
+    pipe_blank_unsafe(fields);
     pipe_utf8_escape(text[0], sizeof text[0], said);
     pipe_utf8_escape(text[1], sizeof text[1], fields);
     pipe_ts_ms_write(when, engine_wall_ms());
@@ -90,7 +64,7 @@ const char *pipe_message_quoted(char *to, size_t to_bytes, const char *text)
     const unsigned char *at = (const unsigned char *)text;
     size_t used = 0;
     while (*at != '\0' && used + 3 < to_bytes) {
-        size_t unsafe = unsafe_bytes(at);
+        size_t unsafe = pipe_unsafe_bytes(at);
         if (*at == '"' || *at == '\\')
             to[used++] = '\\';
         to[used++] = unsafe > 0 ? ' ' : (char)*at;
@@ -112,7 +86,7 @@ bool engine_fail(struct pipe_engine *engine, int exit_code, const char *format, 
         va_end(args);
         log_advise(text, sizeof text);
         pipe_utf8_trim(text, strlen(text));
-        blank_unsafe(text);
+        pipe_blank_unsafe(text);
         pipe_utf8_escape(engine->error, sizeof engine->error, text);
         engine->failed = true;
         engine->exit_code = exit_code;

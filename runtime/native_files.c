@@ -57,10 +57,10 @@ static bool check_overlaps(const char *directory, const struct pipe_native_file 
     for (uint32_t i = 1; i < count; i++) {
         if (files[i].partition != files[i - 1].partition || files[i].first > files[i - 1].last)
             continue;
-        snprintf(error, error_bytes,
-                 "%s: %s and %s have rows of the same positions; one of them is not of this run",
-                 directory, files[i - 1].name, files[i].name);
-        return false;
+        return pipe_refuse(
+            error, error_bytes,
+            "%s: %s and %s have rows of the same positions; one of them is not of this run",
+            directory, files[i - 1].name, files[i].name);
     }
     return true;
 }
@@ -75,9 +75,9 @@ static bool add_names(DIR *listing, const char *directory, struct pipe_native_fi
         if (entry->d_name[0] == '.')
             continue;
         if (!parse_name(entry->d_name, &file)) {
-            snprintf(error, error_bytes,
-                     "%s/%.200s is no file of a table; move it to another directory", directory,
-                     entry->d_name);
+            pipe_refuse(error, error_bytes,
+                        "%s/%.200s is no file of a table; move it to another directory", directory,
+                        entry->d_name);
             errno = 0;
             return false;
         }
@@ -88,7 +88,7 @@ static bool add_names(DIR *listing, const char *directory, struct pipe_native_fi
         (*files)[(*count)++] = file;
     }
     if (errno != 0)
-        snprintf(error, error_bytes, "%s can't be listed: %s", directory, strerror(errno));
+        pipe_refuse(error, error_bytes, "%s can't be listed: %s", directory, strerror(errno));
     return errno == 0;
 }
 
@@ -100,10 +100,9 @@ bool pipe_native_list(const char *directory, struct pipe_native_file **files, ui
     DIR *listing = opendir(directory);
     if (listing == NULL && errno == ENOENT)
         return true;
-    if (listing == NULL) {
-        snprintf(error, error_bytes, "%s can't be listed: %s", directory, strerror(errno));
-        return false;
-    }
+    if (listing == NULL)
+        return pipe_refuse(error, error_bytes, "%s can't be listed: %s", directory,
+                           strerror(errno));
     bool ok = add_names(listing, directory, files, count, error, error_bytes);
     int cause = errno;
     closedir(listing);
@@ -150,14 +149,14 @@ static bool read_pieces(FILE *from, struct pipe_native_reader *reader, struct ra
     free(piece);
     if (ok && ferror(from)) {
         *cause = errno;
-        snprintf(error, error_bytes, "can't be read: %s", strerror(*cause));
+        pipe_refuse(error, error_bytes, "can't be read: %s", strerror(*cause));
         ok = false;
     } else if (ok && !pipe_native_ends(reader)) {
-        snprintf(error, error_bytes, "ends within a block");
+        pipe_refuse(error, error_bytes, "ends within a block");
         ok = false;
     } else if (!ok && ranged->beyond) {
-        snprintf(error, error_bytes, "has a row at %" PRId64 ", which its name does not say",
-                 ranged->next);
+        pipe_refuse(error, error_bytes, "has a row at %" PRId64 ", which its name does not say",
+                    ranged->next);
     }
     return ok;
 }
@@ -173,14 +172,13 @@ bool pipe_native_read_file(const char *directory, const struct pipe_native_file 
     int cause = 0;
     snprintf(path, sizeof path, "%s/%s", directory, file->name);
     FILE *from = pipe_fopen_regular(path);
-    if (from == NULL) {
-        snprintf(error, error_bytes, "%s can't be opened: %s", path, pipe_regular_reason(errno));
-        return false;
-    }
+    if (from == NULL)
+        return pipe_refuse(error, error_bytes, "%s can't be opened: %s", path,
+                           pipe_regular_reason(errno));
     bool ok = read_pieces(from, reader, &ranged, &cause, text, sizeof text);
     fclose(from);
     if (!ok && text[0] != '\0')
-        snprintf(error, error_bytes, "%s: %s", path, text);
+        pipe_refuse(error, error_bytes, "%s: %s", path, text);
     else if (!ok)
         error[0] = '\0'; /* `each` said so */
     errno = cause;

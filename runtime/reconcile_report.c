@@ -45,14 +45,28 @@ static bool all_equal(const struct reconcile *r)
 
 /* ---- Text ---- */
 
+/* At most so many bytes of a text, in one line of the report: what names files or is read from them
+ * can't forge another. free. */
+static char *shown(const char *text, size_t most_bytes)
+{
+    size_t size = strnlen(text, most_bytes), room = size * 4 + 1;
+    char *copy = pipe_malloc(room);
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    pipe_utf8_trim(copy, size);
+    pipe_text_show(copy, room);
+    return copy;
+}
+
 static void print_line(FILE *to, const char *kind, const char *name, int width,
                        const struct pipe_comparison *c, const char *verdict, const char *place)
 {
-    char numbers[5][32];
+    char numbers[5][32], *where = shown(place, SIZE_MAX);
     fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s  %-9s  %s\n", kind, width, name,
             pipe_u64_grouped(numbers[0], c->expected), pipe_u64_grouped(numbers[1], c->actual),
             pipe_u64_grouped(numbers[2], c->unique), pipe_u64_grouped(numbers[3], c->missing),
-            pipe_u64_grouped(numbers[4], c->unexpected), verdict, place);
+            pipe_u64_grouped(numbers[4], c->unexpected), verdict, where);
+    free(where);
 }
 
 static int by_label(const void *a, const void *b)
@@ -84,9 +98,17 @@ static void print_parts(FILE *to, const struct reconcile_layer *layer, int width
         if (part->label[0] == '\0' || c == NULL)
             continue;
         snprintf(name, sizeof name, "  %s", part->label);
+        pipe_text_show(name, sizeof name);
         print_line(to, "", name, width, c, c->missing + c->unexpected == 0 ? "equal" : "NOT EQUAL",
                    "");
     }
+}
+
+static void print_trouble(FILE *to, const struct reconcile_layer *layer, int width)
+{
+    char *trouble = shown(layer->trouble, SIZE_MAX);
+    fprintf(to, "%*s %s\n", width + 12, "", trouble);
+    free(trouble);
 }
 
 static void print_layers(const struct reconcile *r, FILE *to)
@@ -116,7 +138,7 @@ static void print_layers(const struct reconcile *r, FILE *to)
             fprintf(to, "%*s %s rows of its topic are not there yet: its follower is behind\n",
                     width + 12, "", pipe_u64_grouped(text, reconcile_not_yet(layer)));
         if (layer->trouble[0] != '\0')
-            fprintf(to, "%*s %s\n", width + 12, "", layer->trouble);
+            print_trouble(to, layer, width);
     }
     for (uint32_t i = 0; i < r->plan->sink_count; i++) {
         if (r->layer_of_sink[i] < 0)
@@ -140,9 +162,12 @@ static void print_rows(const struct reconcile *r, FILE *to)
     for (uint32_t i = 0; i < r->row_count; i++) {
         const struct reconcile_row *row = &r->rows[i];
         const struct reconcile_layer *layer = &r->layers[row->layer];
-        fprintf(to, "  %-10s  %s, %s\n              %.*s%s\n",
-                row->missing ? "missing" : "unexpected", layer->name, row->where, SHOWN_BYTES,
-                row->text, strlen(row->text) > SHOWN_BYTES ? "…" : "");
+        char *where = shown(row->where, SIZE_MAX), *text = shown(row->text, SHOWN_BYTES);
+        fprintf(to, "  %-10s  %s, %s\n              %s%s\n",
+                row->missing ? "missing" : "unexpected", layer->name, where, text,
+                strlen(row->text) > SHOWN_BYTES ? "…" : "");
+        free(where);
+        free(text);
     }
 }
 

@@ -1,7 +1,9 @@
 /* text.c: UTF-8, base64, hexadecimal digits, UUIDs (value.h). */
 #include "value.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 char *pipe_str_dup(struct pipe_str str)
 {
@@ -19,10 +21,13 @@ char *pipe_text_dup(const char *text)
 
 bool pipe_refuse(char *error, size_t error_bytes, const char *format, ...)
 {
+    int cause = errno;
     va_list args;
     va_start(args, format);
     vsnprintf(error, error_bytes, format, args);
     va_end(args);
+    pipe_text_show(error, error_bytes);
+    errno = cause;
     return false;
 }
 
@@ -114,6 +119,43 @@ char *pipe_utf8_escaped(const char *text)
     char *escaped = pipe_malloc(most);
     pipe_utf8_escape(escaped, most, text);
     return escaped;
+}
+
+/* Controls (U+0080 … U+009F too), what ends a line, what reorders text on a terminal (U+200E,
+ * U+200F, U+202A … U+202E, U+2066 … U+2069), U+FEFF. The same as is_unsafe of the compiler. */
+size_t pipe_unsafe_bytes(const unsigned char *at)
+{
+    if (at[0] < ' ' || at[0] == 127)
+        return 1;
+    if (at[0] == 0xC2)
+        return at[1] >= 0x80 && at[1] < 0xA0 ? 2 : 0;
+    if (at[0] == 0xE2 && at[1] == 0x80)
+        return (at[2] & ~1u) == 0x8E || (at[2] >= 0xA8 && at[2] <= 0xAE) ? 3 : 0;
+    if (at[0] == 0xE2 && at[1] == 0x81)
+        return at[2] >= 0xA6 && at[2] <= 0xA9 ? 3 : 0;
+    return at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
+}
+
+void pipe_blank_unsafe(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0';) {
+        size_t bytes = pipe_unsafe_bytes(at);
+        memset(at, ' ', bytes);
+        at += bytes > 0 ? bytes : 1;
+    }
+}
+
+void pipe_text_show(char *text, size_t text_bytes)
+{
+    size_t size = strlen(text);
+    if (size + 1 == text_bytes) /* it may have been clipped */
+        pipe_utf8_trim(text, size);
+    pipe_blank_unsafe(text);
+    if (pipe_utf8_check((const uint8_t *)text, strlen(text)))
+        return;
+    char *copy = pipe_text_dup(text);
+    pipe_utf8_escape(text, text_bytes, copy);
+    free(copy);
 }
 
 size_t pipe_utf8_put(char *to, uint32_t code_point)

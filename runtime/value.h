@@ -208,7 +208,8 @@ static inline int pipe_str_compare(struct pipe_str a, struct pipe_str b)
 
 char *pipe_str_dup(struct pipe_str str); /* NUL-terminated, from malloc */
 char *pipe_text_dup(const char *text);   /* the same of a C string; NULL: NULL */
-/* Why something is refused, into the caller's `error`, clipped; always false. */
+/* Why something is refused, into the caller's `error`, clipped, as pipe_text_show leaves it; always
+ * false. errno stays. */
 bool pipe_refuse(char *error, size_t error_bytes, const char *format, ...) PIPE_PRINTF(3, 4);
 /* A copy in the arena; false beyond its limit. */
 bool pipe_str_copy(struct pipe_arena *arena, struct pipe_str str, struct pipe_str *out);
@@ -308,6 +309,13 @@ void pipe_utf8_trim(char *text, size_t size);
  * it is. Ends before a character that does not fit. */
 void pipe_utf8_escape(char *to, size_t to_bytes, const char *text);
 char *pipe_utf8_escaped(const char *text); /* the same, from malloc; NULL: NULL */
+/* Bytes of the character at `at`, of a text that ends with a null, if a terminal must not get it:
+ * it would end or forge a line, or show it in another order than it is. 0: it may. */
+size_t pipe_unsafe_bytes(const unsigned char *at);
+void pipe_blank_unsafe(char *text); /* each byte of such characters becomes a blank */
+/* Both: a line that stays one and says what it says, whoever its names are of. In place, in a room
+ * of `text_bytes`. */
+void pipe_text_show(char *text, size_t text_bytes);
 
 void pipe_base64_add(struct pipe_buf *buf, const void *bytes, size_t size_bytes); /* with padding */
 /* Strict: standard alphabet, padding, no white space, no stray bits. Room: size / 4 * 3 bytes. */

@@ -98,6 +98,12 @@ def test_damage(program, scratch):
     assert "has a row at 0, which its name does not say" in text, text
     text = damaged(lambda path: path.with_name("notes").write_text(""))
     assert "notes is no file of a table; move it to another directory" in text, text
+    forged = "a\n\x1b[31mexact true\n\u202e"
+    text = damaged(lambda path: path.with_name(forged).write_text(""))
+    assert "a  [31mexact true     is no file of a table" in text, text
+    assert "exact true" not in text.splitlines() and "\x1b" not in text, text
+    errors = refused(program, "inspect", scratch / "damaged", "table", "every_type")[1]
+    assert len(errors.splitlines()) == 1 and "\x1b" not in errors, errors
     assert program.table(original, "every_type") == rows
 
 

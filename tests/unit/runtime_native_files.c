@@ -242,6 +242,18 @@ static void test_names(void **state)
                                   "to another directory");
 }
 
+/* Nor forges a line, nor hides one. */
+static void test_shown_names(void **state)
+{
+    (void)state;
+    struct pipe_table_target *target = pipe_target_native(&plan, dir);
+    assert_int_equal(send(target, 0, 3, 1, 0), PIPE_TABLE_DONE);
+    target->ops->close(target);
+    check_listing("a\n\033[31mexact true\u202E\302\233\377",
+                  "%s/tables/numbers/a  [31mexact true     \\xff is no file of a table; move it to "
+                  "another directory");
+}
+
 /* A directory that can't be read may be readable later: that is no fault of what is in it. */
 static void test_unreadable(void **state)
 {
@@ -295,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_ranges, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_other_rows, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_names, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_shown_names, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_unreadable, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_beyond, make_dir, remove_dir),
     };
