@@ -300,6 +300,25 @@ static bool find_row(void *context, struct pipe_str json, int32_t partition, int
     return !finding->r->spills.failed;
 }
 
+/* Of opening it: what stands there is not what was written, or nobody may read it. Without room for
+ * open files, or on a disk that fails, nothing is known of it. */
+static bool is_of_the_file(int cause)
+{
+    switch (cause) {
+    case ENOENT:
+    case ENOTSUP: /* regular_file.h */
+    case EISDIR:
+    case ENOTDIR:
+    case ELOOP:
+    case ENXIO:
+    case ENODEV:
+    case EACCES:
+    case EPERM:
+        return true;
+    }
+    return false;
+}
+
 /* What can't be read may hold any rows: then nothing is said of them. */
 static bool find_files(struct reconcile *r, struct reconcile_layer *layer)
 {
@@ -320,7 +339,7 @@ static bool find_files(struct reconcile *r, struct reconcile_layer *layer)
         pipe_native_reader_free(reader);
     }
     free(files);
-    if (cause != 0 && cause != ENOENT)
+    if (cause != 0 && !is_of_the_file(cause))
         return reconcile_fail(r, PIPE_EXIT_DATA, "%.650s", error);
     if (!ok && layer->trouble[0] == '\0')
         snprintf(layer->trouble, sizeof layer->trouble, "%.590s", error);

@@ -6,6 +6,7 @@ run.py [--build DIR]. What the real engine makes of such files: tests/clickhouse
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -183,20 +184,41 @@ def test_files_gone(program, scratch):
 
 
 def test_no_regular_file(program, scratch):
-    """A named pipe in the place of a file is told; nobody waits for its writer."""
+    """What stands in the place of a file is told, and damage; nobody waits for its writer."""
     run = scratch / "run"
     program.fill(run, every.every_row(50))
     path = sorted(run.glob("tables/every_type/00000-*"))[0]
     path.rename(scratch / "kept")
+
+    def check(at, reason):
+        """Also of all that is right."""
+        errors = refused(program, "inspect", run, "table", "every_type")[1]
+        assert f"{at} can't be {reason}" in errors, errors
+        code, text = reconcile(program, run)
+        assert code == 1 and text.endswith("exact false\n"), text
+        assert f"{at} can't be {reason}" in text, text
+        layers = re.findall(r"^  (?:raw|exchange|sink|table) .* (equal|NOT EQUAL)", text, re.M)
+        assert layers.count("NOT EQUAL") == 1 and len(layers) > 2, text
+
     os.mkfifo(path)
-    for arguments in (
-        ("inspect", run, "table", "every_type"),
-        ("reconcile", run),
-    ):
-        out, errors = refused(program, *arguments)
-        assert f"{path.name} can't be opened: it is not a regular file" in out + errors, out
+    check(path.name, "opened: it is not a regular file")
+    path.unlink()
+    path.mkdir()
+    check(path.name, "opened: Is a directory")
+    path.rmdir()
+    path.symlink_to(path.name)
+    check(path.name, "opened: Too many levels of symbolic links")
     path.unlink()
     (scratch / "kept").rename(path)
+    if os.geteuid() != 0:
+        path.chmod(0)
+        check(path.name, "opened: Permission denied")
+        path.chmod(0o644)
+    path.parent.rename(scratch / "kept")
+    path.parent.write_text("")
+    check(path.parent.name, "listed: Not a directory")
+    path.parent.unlink()
+    (scratch / "kept").rename(path.parent)
     assert reconcile(program, run)[0] == 0
 
 
