@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,18 +177,38 @@ static bool take_after(int fd, const char *old)
     return fchmod(fd, about.st_mode & 07777) == 0;
 }
 
+/* What a kill between making a new file and renaming it leaves has a name of its own for each file,
+ * so that the next attempt finds it. */
+static void name_new(char *made, size_t room, const char *old)
+{
+    const char *slash = strrchr(old, '/'), *base = slash == NULL ? old : slash + 1;
+    snprintf(made, room, "%.*s.pipe-new.%016" PRIx64, (int)(base - old), old,
+             pipe_hash64(base, strlen(base), 0));
+}
+
+/* Exclusively; what was left is empty, and anything else of that name is somebody's. -1: errno. */
+static int make_new(const char *made)
+{
+    struct stat about;
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int fd = open(made, flags, 0600);
+    if (fd >= 0 || errno != EEXIST)
+        return fd;
+    if (lstat(made, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size != 0 ||
+        unlink(made) != 0)
+        return -1;
+    return open(made, flags, 0600);
+}
+
 char *pipe_file_renew(const char *path)
 {
-    static const char name[] = ".pipe-new.XXXXXX";
     char *old = without_link(path);
     if (old == NULL)
         return NULL;
-    const char *slash = strrchr(old, '/');
-    size_t size = slash == NULL ? 0 : (size_t)(slash - old) + 1;
-    char *made = pipe_malloc(size + sizeof name);
-    memcpy(made, old, size);
-    memcpy(made + size, name, sizeof name);
-    int fd = mkostemp(made, O_CLOEXEC);
+    size_t room = strlen(old) + sizeof ".pipe-new." + 16;
+    char *made = pipe_malloc(room);
+    name_new(made, room, old);
+    int fd = make_new(made);
     bool ok = fd >= 0 && take_after(fd, old) && rename(made, old) == 0;
     if (fd >= 0)
         close(fd);
@@ -198,6 +219,7 @@ char *pipe_file_renew(const char *path)
         free(made);
         return NULL;
     }
-    memcpy(made + size, ".", 2);
+    char *slash = strrchr(made, '/');
+    memcpy(slash == NULL ? made : slash + 1, ".", 2);
     return made;
 }

@@ -38,9 +38,10 @@ bool pipe_file_get_mark(struct pipe_reader *reader, struct pipe_file_mark *mark)
  * EWOULDBLOCK: another process holds it. */
 int pipe_file_hold(const char *path, bool make, bool *made);
 /* Puts a new, empty file of the same mode and owner in the place of the one that `path` names, in
- * one step; whoever knows the old one does not take it for his. NULL: everything is as before; it
- * can't be done, or only by losing something (its owner, its ACL, a name that is no file's, as
- * /dev/stdout). Else the directory, for syncing; free. */
+ * one step; whoever knows the old one does not take it for his. The caller holds it, so that nobody
+ * else does so; what a kill has left of an attempt goes with the next. NULL: everything is as
+ * before; it can't be done, or only by losing something (its owner, its ACL, a name that is no
+ * file's, as /dev/stdout). Else the directory, for syncing; free. */
 char *pipe_file_renew(const char *path);
 
 #endif

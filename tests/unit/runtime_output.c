@@ -647,6 +647,33 @@ static void test_renewed(void **state)
     assert_int_equal(rmdir(in_dir("renewed")), 0);
 }
 
+/* What a kill has left of renewing a file goes with the next time; a file of that name that holds
+ * anything is somebody's, and stays. */
+static void test_renewed_after_a_kill(void **state)
+{
+    (void)state;
+    const char *path = in_dir("again/file");
+    char left[4200], *directory;
+    snprintf(left, sizeof left, "%s/.pipe-new.%016llx", in_dir("again"),
+             (unsigned long long)pipe_hash64("file", 4, 0));
+    assert_int_equal(mkdir(in_dir("again"), 0700), 0);
+    write_text(path, "old");
+    write_text(left, "");
+    directory = pipe_file_renew(path);
+    assert_non_null(directory);
+    free(directory);
+    check_text(path, "");
+    assert_int_equal(access(left, F_OK), -1);
+    write_text(path, "old");
+    write_text(left, "mine");
+    assert_null(pipe_file_renew(path));
+    check_text(path, "old");
+    check_text(left, "mine");
+    assert_int_equal(unlink(left), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(in_dir("again")), 0);
+}
+
 /* The name of a descriptor can't be given to a new file: that one is emptied. */
 static void test_named_descriptor(void **state)
 {
@@ -717,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_mark_in_log),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_renewed),
+        cmocka_unit_test(test_renewed_after_a_kill),
         cmocka_unit_test(test_named_descriptor),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
