@@ -32,7 +32,7 @@
 #define POLL_EVERY_US 100000 /* also within a round, however long */
 #define WORK_MOST_US 1000000 /* between the commits of one that is behind, if they take long */
 
-volatile int engine_stop_requested;
+volatile sig_atomic_t engine_stop_requested;
 
 /* ---- Opening ---- */
 

@@ -16,6 +16,7 @@
 #ifndef PIPE_ENGINE_H
 #define PIPE_ENGINE_H
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "pipe.h"
@@ -430,7 +431,7 @@ bool engine_finish(struct pipe_engine *engine); /* after FINISHED: commits, save
 void engine_enter(struct pipe_engine *engine);
 bool engine_stops(const struct pipe_engine *engine); /* a signal, or engine->stop */
 void engine_close(struct pipe_engine *engine);
-extern volatile int engine_stop_requested;             /* by SIGTERM, SIGINT */
+extern volatile sig_atomic_t engine_stop_requested;    /* by SIGTERM, SIGINT */
 bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
 /* When the next commit is due, monotonic. Of one that keeps up, the interval runs from the
  * beginning of a commit to the beginning of the next, so that what a commit takes does not come on

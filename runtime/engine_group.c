@@ -147,7 +147,7 @@ static bool owns_any(const struct pipe_engine *engine)
     return false;
 }
 
-static bool revoke(struct pipe_engine *engine, const struct pipe_log_event *event)
+static bool take_back(struct pipe_engine *engine, const struct pipe_log_event *event)
 {
     int64_t now_us = engine_monotonic_us();
     if (!commit_pending(engine))
@@ -197,7 +197,7 @@ bool group_poll(struct pipe_engine *engine, int64_t wait_ms)
     case PIPE_LOG_ASSIGNED:
         return assign(engine, &event);
     case PIPE_LOG_REVOKED:
-        return revoke(engine, &event);
+        return take_back(engine, &event);
     case PIPE_LOG_LOST:
         return lose(engine, &event);
     }

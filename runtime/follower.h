@@ -32,6 +32,7 @@
 #ifndef PIPE_FOLLOWER_H
 #define PIPE_FOLLOWER_H
 
+#include <signal.h>
 #include "log.h"
 #include "metrics_ages.h"
 #include "native.h"
@@ -184,7 +185,7 @@ struct pipe_follower_thread *pipe_follower_start(struct pipe_follower *follower,
  * has a few seconds. False: it has failed, or a sink of it is halted at its end; `error` holds one
  * line. */
 bool pipe_follower_finish(struct pipe_follower_thread *thread, bool until_end,
-                          const volatile int *stop, char *error, size_t error_bytes);
+                          const volatile sig_atomic_t *stop, char *error, size_t error_bytes);
 bool pipe_follower_is_over(struct pipe_follower_thread *thread);          /* the thread has ended */
 bool pipe_follower_was_fenced(const struct pipe_follower_thread *thread); /* after finish */
 /* The figures as of a moment ago; any thread. */

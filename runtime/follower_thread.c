@@ -130,7 +130,7 @@ static bool find_halted(struct pipe_follower_thread *thread, char *error, size_t
 }
 
 bool pipe_follower_finish(struct pipe_follower_thread *thread, bool until_end,
-                          const volatile int *stop, char *error, size_t error_bytes)
+                          const volatile sig_atomic_t *stop, char *error, size_t error_bytes)
 {
     atomic_store(&thread->order, until_end ? ORDER_COME_TO_END : ORDER_STOP);
     while (!atomic_load(&thread->over)) {
