@@ -114,6 +114,9 @@ static void see_manifest(struct pipe_checkpoints *c, const struct pipe_object *o
     c->known[i].seen = true;
 }
 
+/* Beyond the limit: one that is needed is sent again, for it is not known to be there; one that is
+ * not is seen, and deleted, when those before it are gone. So that is not `incomplete`, which would
+ * keep all of them for ever. */
 static void see_file(struct pipe_checkpoints *c, const struct pipe_object *object)
 {
     if (c->file_count == OBJECTS_MAX)
