@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "system_calls.h"
 #include "value.h"
 
 /* ---- Where it is ---- */
@@ -98,7 +100,7 @@ bool pipe_may_make_file(const char *option, const char *path, bool replace, char
                                   option, path, (long long)there.st_size);
 }
 
-bool pipe_show_file(const char *hidden, const char *path, bool replace)
+static bool show(const char *hidden, const char *path, bool replace)
 {
     struct stat there;
     if (replace)
@@ -112,4 +114,24 @@ bool pipe_show_file(const char *hidden, const char *path, bool replace)
         return false;
     }
     return rename(hidden, path) == 0;
+}
+
+bool pipe_sync_parent(const char *path)
+{
+    char *parent = pipe_text_dup(path), *slash = strrchr(parent, '/');
+    if (slash != NULL)
+        slash[slash == parent] = '\0';
+    int fd = open(slash != NULL ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd < 0 ? errno == EACCES : pipe_fsync(fd) == 0 || errno == EINVAL;
+    int cause = errno;
+    if (fd >= 0)
+        close(fd);
+    free(parent);
+    errno = cause;
+    return ok;
+}
+
+bool pipe_show_file(const char *hidden, const char *path, bool replace)
+{
+    return show(hidden, path, replace) && pipe_sync_parent(path);
 }

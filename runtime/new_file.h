@@ -19,8 +19,12 @@ char *pipe_run_directory_of(const char *path);
  * and the path. `replace`: a regular file may be there. */
 bool pipe_may_make_file(const char *option, const char *path, bool replace, char *error,
                         size_t error_bytes);
-/* At its end: gives the complete file `hidden` the name `path`; also now only over another file if
- * `replace`. False: errno (EEXIST: it has come since). */
+/* At its end: gives the complete file `hidden`, which is on disk, the name `path`; also now only
+ * over another file if `replace`. The name outlives a power cut then. False: errno (EEXIST: it has
+ * come since). */
 bool pipe_show_file(const char *hidden, const char *path, bool replace);
+/* What `path` names in its directory outlives a power cut. A directory that may not be read, or of
+ * a file system that syncs none, stays as it is. False: errno. */
+bool pipe_sync_parent(const char *path);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "engine.h"
 #include "environment.h"
+#include "new_file.h"
 #include "regular_file.h"
 
 #define PREFIX "PIPE_KAFKA_"
@@ -177,7 +178,7 @@ static char *make_instance(const char *path, char *error, size_t error_bytes)
     int cause = errno;
     if (fd >= 0)
         close(fd);
-    if (ok && rename(temporary, path) == 0)
+    if (ok && rename(temporary, path) == 0 && pipe_sync_parent(path))
         return name;
     snprintf(error, error_bytes, "%s can't be written: %s", path, strerror(ok ? errno : cause));
     free(name);

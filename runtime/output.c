@@ -5,12 +5,12 @@
  */
 #include "output.h"
 #include "avro_container.h"
+#include "new_file.h"
 #include "system_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,23 +349,6 @@ static void file_close(struct pipe_output *output)
 static const struct pipe_output_ops file_ops = {file_append, file_flush, file_check, file_rollback,
                                                 file_close};
 
-/* What `path` names in its directory must outlive a power cut together with the commit that counts
- * on it. A directory that may not be read, or of a file system that syncs none, stays as it is. */
-static bool sync_directory_of(const char *path)
-{
-    char *copy = strdup(path);
-    if (copy == NULL)
-        pipe_out_of_memory();
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd < 0 ? errno == EACCES : pipe_fsync(fd) == 0 || errno == EINVAL;
-    int cause = errno;
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    errno = cause;
-    return ok;
-}
-
 /* Makes the directories above `path`. */
 static bool make_parents(const char *path)
 {
@@ -378,7 +361,7 @@ static bool make_parents(const char *path)
         bool made = mkdir(copy, 0777) == 0;
         ok = made || errno == EEXIST;
         if (made)
-            ok = sync_directory_of(copy);
+            ok = pipe_sync_parent(copy);
         *slash = '/';
     }
     int cause = errno;
@@ -492,7 +475,7 @@ static bool renew_file(struct file_output *file)
     if (directory == NULL)
         return true;
     bool ok = hold_file(file) &&
-              (sync_directory_of(directory) || failed(file, "written to disk with its directory"));
+              (pipe_sync_parent(directory) || failed(file, "written to disk with its directory"));
     close(old);
     free(directory);
     return ok;
@@ -516,7 +499,7 @@ bool pipe_output_begin(struct pipe_output *output)
         return failed(file, "examined");
     if (!read_tail(file, config->committed_bytes))
         return failed(file, "read");
-    return sync_directory_of(config->path) || failed(file, "written to disk with its directory");
+    return pipe_sync_parent(config->path) || failed(file, "written to disk with its directory");
 }
 
 /* Closed by whoever started the program, it is open for reading: process.c. */
