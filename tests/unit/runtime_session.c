@@ -244,7 +244,7 @@ static void run_local(uint64_t seed, const struct pipe_state_def *def, bool trou
 static void test_local(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct dice dice = {seed * 31};
         struct pipe_state_def def = random_def(&dice);
         reject_modulus = seed % 4 == 0 ? 3 : 0;
@@ -330,7 +330,7 @@ static void run_behind(uint64_t seed, bool spills)
 static void test_behind_exchange(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run_behind(seed, false);
         run_behind(seed, true);
     }
