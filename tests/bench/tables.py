@@ -232,7 +232,7 @@ def away(options, nodes, scratch):
         time.sleep(15)
         stand.server.kill()
         time.sleep(options.away)
-        behind, memory, before = stand.lag(), stand.memory(program)["program"], stand.metrics()
+        behind, memory, before = stand.lag(), program.memory_bytes() >> 20, stand.metrics()
         stand.server.start()
         begun, cpu = time.monotonic(), stand.cpu(program)
         wait_until(lambda: stand.lag() < AWAY_RATE * 2, "the tables are there again", pause_s=0.1)
