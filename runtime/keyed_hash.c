@@ -207,8 +207,8 @@ void pipe_keyed_hashes128(const uint8_t *const bytes[PIPE_KEYED_HASHES],
                           const size_t size_bytes[PIPE_KEYED_HASHES], unsigned count,
                           const uint8_t key[16], uint64_t (*out)[2])
 {
-    if (count == PIPE_KEYED_HASHES && (pipe_keyed_hashes_wide(512, bytes, size_bytes, key, out) ||
-                                       pipe_keyed_hashes_wide(256, bytes, size_bytes, key, out)))
+    if (count == PIPE_KEYED_HASHES && (pipe_keyed_hashes_wide(true, bytes, size_bytes, key, out) ||
+                                       pipe_keyed_hashes_wide(false, bytes, size_bytes, key, out)))
         return;
     for (unsigned i = 0; i < count; i++)
         pipe_keyed_hash128(bytes[i], size_bytes[i], key, out[i]);
