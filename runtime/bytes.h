@@ -1,7 +1,7 @@
 /*
  * bytes.h: copying and comparing bytes that are mostly few. Texts and keys of records have 2 to 40
- * bytes, of which a call of memcpy or memcmp costs more than the work; so up to BYTES_INLINE_MOST
- * are taken here, by loads from both ends that may overlap. For all threads.
+ * bytes, of which a call of memcpy or memcmp costs more than the work; so up to
+ * PIPE_BYTES_INLINE_MOST are taken here, by loads from both ends that may overlap. For all threads.
  */
 #ifndef PIPE_BYTES_H
 #define PIPE_BYTES_H

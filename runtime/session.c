@@ -64,15 +64,13 @@ void session_make_ready(struct pipe_window *st)
     }
 }
 
-#define FETCH_AHEAD 8u /* slots */
-
 /* Makes the queue anew: items of entries that left memory go. */
 static void requeue(struct pipe_window *st)
 {
     st->is_queue_stale = false;
     due_queue_clear(&st->queue);
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        window_fetch_entry_at(st, s + FETCH_AHEAD);
+        window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
         while (st->slots[s].entry != NULL) {
             struct window_entry *entry = st->slots[s].entry;
             entry->due = PIPE_TIME_MAX;
@@ -83,7 +81,7 @@ static void requeue(struct pipe_window *st)
         }
     }
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        window_fetch_entry_at(st, s + FETCH_AHEAD);
+        window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
         struct window_entry *entry = st->slots[s].entry;
         if (entry != NULL)
             session_queue(st, entry, session_next_over(st, entry));

@@ -82,15 +82,13 @@ static void drop_changes(struct pipe_window *st, const struct pipe_state_writer 
     st->removed_count = 0;
 }
 
-#define FETCH_AHEAD 8u /* slots */
-
 /* All sessions in memory, in no order; what was saved before is given up. */
 static void save_base(struct pipe_window *st, const struct pipe_state_writer *writer)
 {
     struct part part = {0};
     drop_changes(st, writer);
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        window_fetch_entry_at(st, s + FETCH_AHEAD);
+        window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
         const struct window_entry *entry = st->slots[s].entry;
         for (uint32_t i = 0; entry != NULL && i < entry->pane_count; i++) {
             struct window_pane *session = window_pane_at(st, entry, i);

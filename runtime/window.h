@@ -279,8 +279,10 @@ PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window
 {
     __builtin_prefetch(&st->slots[entry->hash & (st->slot_capacity - 1)], 1);
 }
-/* Asks for the entry that is at a slot, counted around. */
-static inline void window_fetch_entry_at(const struct pipe_window *st, uint32_t slot)
+/* Asks for the entry that is at a slot, counted around; whoever walks the table asks so many slots
+ * ahead. */
+#define WINDOW_FETCH_AHEAD 8u
+PIPE_FETCHES window_fetch_entry_at(const struct pipe_window *st, uint32_t slot)
 {
     const struct window_entry *entry = st->slots[slot & (st->slot_capacity - 1)].entry;
     for (size_t at = 0; entry != NULL && at < 256; at += 64)

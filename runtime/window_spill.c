@@ -196,7 +196,6 @@ static void leave(struct pipe_window *st, struct window_entry *entry,
     window_release(st, entry);
 }
 
-#define FETCH_AHEAD 8u
 #define FAR_SLOT 0x9E3779B1u /* odd: it takes the hand to every slot */
 
 /* Where the hand comes so many steps from now: all over the table, for where many neighbours left
@@ -219,8 +218,8 @@ void window_spill(void *state, uint64_t bytes, bool traces, const struct pipe_st
     for (unsigned pass = 0; pass < 2; pass++) { /* first what has not changed since the last save */
         for (uint32_t i = 0; i < st->slot_capacity && before - st->memory_bytes < bytes; i++) {
             uint32_t at = hand_slot(st, 0);
-            __builtin_prefetch(&st->slots[hand_slot(st, 2 * FETCH_AHEAD)]);
-            window_fetch_entry_at(st, hand_slot(st, FETCH_AHEAD));
+            __builtin_prefetch(&st->slots[hand_slot(st, 2 * WINDOW_FETCH_AHEAD)]);
+            window_fetch_entry_at(st, hand_slot(st, WINDOW_FETCH_AHEAD));
             while (st->slots[at].entry != NULL && may_leave(st, st->slots[at].entry, pass == 0))
                 leave(st, st->slots[at].entry, writer); /* the next may have moved here */
             st->spilled.hand++;

@@ -29,7 +29,7 @@ sys.dont_write_bytecode = True
 
 from common import ROOT, parser_of, tree_bytes
 
-IDS = """pipeline spill;
+SOURCE = """pipeline spill;
 
 source q
   from file '-' format csv
@@ -38,7 +38,8 @@ source q
   event time at
   watermark 5s
   rejects to bad;
-
+"""
+IDS = """
 stream once from q
   dedup by id within {ttl}
   rejects to bad;
@@ -46,16 +47,7 @@ stream once from q
 sink kept from once to file 'kept.csv' format csv at least once;
 sink refused from bad to file 'bad.jsonl' format jsonl at least once;
 """
-SESSIONS = """pipeline spill;
-
-source q
-  from file '-' format csv
-  columns (id string, at timestamp_ms)
-  key id
-  event time at
-  watermark 5s
-  rejects to bad;
-
+SESSIONS = """
 stream visits from q
   window session gap {gap}
   group by id
@@ -194,9 +186,9 @@ def main():
     build_directory = options.build
     with tempfile.TemporaryDirectory(dir=build_directory) as scratch:
         scratch = Path(scratch)
-        text = IDS.format(ttl=options.ttl)
+        text = SOURCE + IDS.format(ttl=options.ttl)
         if options.sessions:
-            text = SESSIONS.format(gap=f"{options.gap}s")
+            text = SOURCE + SESSIONS.format(gap=f"{options.gap}s")
         build(scratch, build_directory, text)
         command = [scratch / "spill", "run", "--embedded", "run", "--no-output", "--progress"]
         command += ["never", "--state-memory", options.state_memory]
