@@ -56,7 +56,7 @@ say := @printf '  %-5s%s\n'
 endif
 
 .PHONY: all deps demo test unit unit-programs programs bench bench-operators docs generated golden-update fuzz soak tidy clean help \
-    deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-tables bench-native bench-reconcile bench-spill nth soak-run \
+    deps-test deps-clickhouse test-clickhouse deps-kafka test-kafka chaos contract-check bench-kafka bench-tables bench-native bench-reconcile bench-spill nth soak-run \
     deps-stack up demo-stack scale down stack-test
 .DELETE_ON_ERROR:
 
@@ -69,8 +69,12 @@ help:
 deps:
 	@docker/install-packages.sh
 
+# What the tests need besides.
+deps-test: deps
+	@docker/install-packages.sh packages-test.txt
+
 # What the tests on real brokers need besides: Java and Maven.
-deps-kafka: deps
+deps-kafka: deps-test
 	@docker/install-packages.sh packages-kafka.txt
 
 $(BUILD)/compiler/parser.c $(BUILD)/compiler/parser.h &: compiler/parser.y
@@ -166,7 +170,7 @@ demo: deps
 	@$(MAKE) --no-print-directory -s -j2 $(BUILD)/pipec $(BUILD)/libpipe.a
 	@pipelines/demo.sh $(BUILD)
 
-test: deps
+test: deps-test
 	@tests/run.sh
 
 bench: all $(BUILD)/clickstream
@@ -264,7 +268,7 @@ $(BUILD)/clickhouse-driver: tests/clickhouse/client_driver.c $(BUILD)/libpipe.a
 	$(Q)$(CC) $(CFLAGS) -Iruntime $(LDFLAGS) -o $@ $^ $(RUNTIME_LIBS)
 
 # What the tests on the real ClickHouse engine need besides: a Python environment with chdb.
-deps-clickhouse: deps
+deps-clickhouse: deps-test
 	@tests/clickhouse/install.sh $(BUILD)/clickhouse/venv
 
 # On the engine of ClickHouse 26.9; CLICKHOUSE_SUITES='--suite NAME …' are some of them.
