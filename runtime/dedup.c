@@ -8,7 +8,7 @@
  * collide, as he could with a fixed hash or with XXH3, whose seed can be recovered or cancelled
  * out. Their tag is their own, so that no exact key equals a hashed one.
  *
- * Memory: 30 to 38 bytes a key (id_table.h), and what dedup_spill.c keeps of those that left it. A
+ * Memory: 34 to 46 bytes a key (id_table.h), and what dedup_spill.c keeps of those that left it. A
  * key that is expired but still there counts as forgotten, so the verdict never depends on when
  * memory is freed.
  *
@@ -117,14 +117,9 @@ static void identify_together(struct pipe_dedup *dedup, uint32_t wanted)
 /* --- Cells ------------------------------------------------------------------------------------
  */
 
-static struct dedup_cell *cell_at(struct pipe_dedup *dedup, int64_t expiry)
+static __attribute__((noinline)) struct dedup_cell *other_cell_at(struct pipe_dedup *dedup,
+                                                                  int64_t expiry)
 {
-    if (PIPE_LIKELY(dedup->recent < dedup->cell_count)) {
-        struct dedup_cell *recent = &dedup->cells[dedup->recent];
-        uint64_t begin = (uint64_t)recent->index * (uint64_t)dedup->width;
-        if (PIPE_LIKELY((uint64_t)expiry - begin < (uint64_t)dedup->width)) /* without division */
-            return recent;
-    }
     int64_t index = pipe_floor_div(expiry, dedup->width);
     uint32_t low = 0, high = dedup->cell_count;
     while (low < high) {
@@ -149,6 +144,17 @@ static struct dedup_cell *cell_at(struct pipe_dedup *dedup, int64_t expiry)
     return &dedup->cells[low];
 }
 
+static inline struct dedup_cell *cell_at(struct pipe_dedup *dedup, int64_t expiry)
+{
+    if (PIPE_LIKELY(dedup->recent < dedup->cell_count)) {
+        struct dedup_cell *recent = &dedup->cells[dedup->recent];
+        uint64_t begin = (uint64_t)recent->index * (uint64_t)dedup->width;
+        if (PIPE_LIKELY((uint64_t)expiry - begin < (uint64_t)dedup->width)) /* without division */
+            return recent;
+    }
+    return other_cell_at(dedup, expiry);
+}
+
 static void drop_cells(struct pipe_dedup *dedup, int64_t watermark)
 {
     uint32_t over = 0;
@@ -168,12 +174,15 @@ static void drop_cells(struct pipe_dedup *dedup, int64_t watermark)
     dedup->recent = 0;
 }
 
+#define SHRINK_BEYOND 65536u /* ids */
+
 /* Gives memory back when traffic has ebbed away, and when nothing saves. */
 static void shrink(struct pipe_dedup *dedup, int64_t watermark)
 {
-    if (dedup->table.capacity > 65536 && dedup->live == 0) /* all are over at the end of input */
+    uint64_t capacity = id_table_capacity(&dedup->table);
+    if (capacity > SHRINK_BEYOND && dedup->live == 0) /* all are over at the end of input */
         id_table_free(&dedup->table);
-    else if (dedup->table.capacity > 65536 && dedup->live < dedup->table.capacity / 4)
+    else if (capacity > SHRINK_BEYOND && dedup->live < capacity / 4)
         id_table_rebuild(&dedup->table, watermark, dedup->live);
     struct id *pending = (struct id *)(void *)dedup->pending.data;
     size_t count = dedup->pending.size / sizeof *pending, kept = 0;
@@ -189,24 +198,26 @@ static void shrink(struct pipe_dedup *dedup, int64_t watermark)
 /* --- Records ----------------------------------------------------------------------------------
  */
 
-/* `slot` is where the id is or belongs, NULL while there is no table. */
-static void remember(struct pipe_dedup *dedup, struct id *slot, const struct id *id,
-                     int64_t watermark)
+static void make_room(struct pipe_dedup *dedup, int64_t watermark)
 {
-    if (slot == NULL || (id_tag(slot) == ID_TAG_FREE && id_table_is_full(&dedup->table))) {
-        if (dedup->run_count > 0) /* memory is short */
-            id_table_fit(&dedup->table, watermark);
-        else
-            id_table_rebuild(&dedup->table, watermark, dedup->live);
-        slot = id_table_find(&dedup->table, id);
+    if (dedup->run_count > 0) /* memory is short */
+        id_table_fit(&dedup->table, watermark);
+    else
+        id_table_rebuild(&dedup->table, watermark, dedup->live);
+}
+
+/* `found` is the id in the table that it takes the place of; NULL: none, and there is room. */
+static inline void remember(struct pipe_dedup *dedup, struct id *found, const struct id *id)
+{
+    if (PIPE_LIKELY(found == NULL)) {
+        id_table_add(&dedup->table, id);
+    } else {
+        if (dedup_cell_of(dedup, found) >= dedup->first_kept) {
+            cell_at(dedup, id_expiry(found))->count--;
+            dedup->live--;
+        }
+        *found = *id;
     }
-    if (id_tag(slot) == ID_TAG_FREE) {
-        dedup->table.used++;
-    } else if (dedup_cell_of(dedup, slot) >= dedup->first_kept) {
-        cell_at(dedup, id_expiry(slot))->count--;
-        dedup->live--;
-    }
-    *slot = *id;
     cell_at(dedup, id_expiry(id))->count++;
     dedup->live++;
 }
@@ -217,7 +228,7 @@ static void dedup_ask(void *state, uint32_t wanted)
     identify_together(dedup, wanted);
     for (uint32_t left = wanted; left != 0; left &= left - 1) {
         const struct id *id = &dedup->ahead[__builtin_ctz(left)];
-        if (dedup->table.capacity > 0)
+        if (dedup->table.bucket_count > 0)
             id_table_fetch(&dedup->table, id);
         dedup_spilled_ahead(dedup, id->low);
     }
@@ -229,34 +240,33 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     struct pipe_dedup *dedup = task->states[state];
     const struct pipe_state_def *def = dedup->def;
     struct pipe_counters *counters = &task->counters[def->stream];
-    int64_t watermark = pipe_time_sub(task->watermark, def->delay);
     /* Behind an exchange W depends on where commits put the markers, so it frees memory only: what
      * a record is judged by must be a function of the source's log. It is never less than W. */
-    int64_t judge = watermark;
-    if (def->judge_by_record)
-        judge = pipe_time_sub(record->watermark, def->delay);
+    int64_t judge =
+        pipe_time_sub(def->judge_by_record ? record->watermark : task->watermark, def->delay);
     counters->dedup_in++;
     /* Rows of a window come when W has passed them and are never too old. */
     if (record->has_position && record->event_time < pipe_time_sub(judge, def->ttl)) {
         counters->too_old++;
         return PIPE_TOO_OLD;
     }
-    struct id id;
-    if (is_ahead)
-        id = dedup->ahead[task->ahead_index];
+    struct id in_hand, *id = &in_hand;
+    if (PIPE_LIKELY(is_ahead))
+        id = &dedup->ahead[task->ahead_index];
     else
-        identify(dedup, &task->key, &id);
-    struct id *slot = dedup->table.capacity == 0 ? NULL : id_table_find(&dedup->table, &id);
-    bool known = slot != NULL && id_tag(slot) != ID_TAG_FREE && judge <= id_expiry(slot);
-    if (known ||
-        (PIPE_UNLIKELY(dedup->run_count > 0) && dedup_is_spilled(task, dedup, &id, judge))) {
+        identify(dedup, &task->key, id);
+    struct id *found = id_table_find(&dedup->table, id);
+    if ((found != NULL && judge <= id_expiry(found)) ||
+        (PIPE_UNLIKELY(dedup->run_count > 0) && dedup_is_spilled(task, dedup, id, judge))) {
         counters->duplicate++;
         return PIPE_DUPLICATE;
     }
     int64_t from = record->event_time > judge ? record->event_time : judge;
-    id.meta = id_meta(pipe_time_add(from, def->ttl), id_tag(&id));
-    remember(dedup, slot, &id, watermark);
-    pipe_buf_add(&dedup->pending, &id, sizeof id);
+    id->meta = id_meta(pipe_time_add(from, def->ttl), id_tag(id));
+    if (found == NULL && PIPE_UNLIKELY(id_table_is_full(&dedup->table)))
+        make_room(dedup, pipe_time_sub(task->watermark, def->delay));
+    remember(dedup, found, id);
+    pipe_buf_add(&dedup->pending, id, sizeof *id);
     counters->unique++;
     return PIPE_UNIQUE;
 }
@@ -319,7 +329,7 @@ bool dedup_each_id(struct pipe_dedup *dedup, struct pipe_str value,
     for (size_t at = 0; at < value.size; at += sizeof(struct id)) {
         struct id id;
         memcpy(&id, value.data + at, sizeof id);
-        if (id_tag(&id) == ID_TAG_FREE || id_tag(&id) > ID_TAG_HASHED || !each(dedup, &id, context))
+        if (id_tag(&id) == ID_TAG_NONE || id_tag(&id) > ID_TAG_HASHED || !each(dedup, &id, context))
             return false;
     }
     return true;
@@ -329,10 +339,12 @@ static bool load_id(struct pipe_dedup *dedup, const struct id *id, void *cell)
 {
     if (dedup_cell_of(dedup, id) != *(const int64_t *)cell)
         return false;
-    struct id *slot = dedup->table.capacity == 0 ? NULL : id_table_find(&dedup->table, id);
+    struct id *found = id_table_find(&dedup->table, id);
     /* A key that came again after it was forgotten may be in two cells: the later one counts. */
-    if (slot == NULL || id_tag(slot) == ID_TAG_FREE || id_expiry(slot) < id_expiry(id))
-        remember(dedup, slot, id, PIPE_TIME_MIN);
+    if (found == NULL && id_table_is_full(&dedup->table))
+        make_room(dedup, PIPE_TIME_MIN);
+    if (found == NULL || id_expiry(found) < id_expiry(id))
+        remember(dedup, found, id);
     cell_at(dedup, id_expiry(id))->saved = true;
     return true;
 }

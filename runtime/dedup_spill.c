@@ -196,7 +196,7 @@ struct spilling {
 
 static bool is_taken(const struct spilling *s, const struct id *id)
 {
-    return id_tag(id) != ID_TAG_FREE && id_expiry(id) >= s->begin && id_expiry(id) < s->end &&
+    return id_expiry(id) >= s->begin && id_expiry(id) < s->end &&
            (s->parts == 1 || id_part(id->low, s->parts) == s->part);
 }
 
@@ -204,20 +204,21 @@ static bool is_taken(const struct spilling *s, const struct id *id)
 static void collect(const struct pipe_dedup *dedup, struct spilling *s)
 {
     const struct id_table *table = &dedup->table;
-    for (uint64_t i = 0; i < table->capacity; i++)
-        s->run.count += is_taken(s, &table->ids[i]);
+    const struct id *id;
+    for (uint64_t at = 0; (id = id_table_each(table, &at)) != NULL;)
+        s->run.count += is_taken(s, id);
     s->run.pages = (uint32_t)(s->run.count / PAGE_IDS + 1);
     s->ids = pipe_malloc((s->run.count + 1) * sizeof *s->ids);
     s->starts = pipe_calloc((size_t)s->run.pages + 2, sizeof *s->starts);
-    for (uint64_t i = 0; i < table->capacity; i++) {
-        if (is_taken(s, &table->ids[i]))
-            s->starts[page_of(&table->ids[i], s->run.pages) + 2]++;
+    for (uint64_t at = 0; (id = id_table_each(table, &at)) != NULL;) {
+        if (is_taken(s, id))
+            s->starts[page_of(id, s->run.pages) + 2]++;
     }
     for (uint32_t page = 2; page < s->run.pages + 2; page++)
         s->starts[page] += s->starts[page - 1];
-    for (uint64_t i = 0; i < table->capacity; i++) {
-        if (is_taken(s, &table->ids[i]))
-            s->ids[s->starts[page_of(&table->ids[i], s->run.pages) + 1]++] = table->ids[i];
+    for (uint64_t at = 0; (id = id_table_each(table, &at)) != NULL;) {
+        if (is_taken(s, id))
+            s->ids[s->starts[page_of(id, s->run.pages) + 1]++] = *id;
     }
 }
 
@@ -312,9 +313,8 @@ void dedup_spill(void *state, uint64_t bytes, bool traces, const struct pipe_sta
     while (oldest < dedup->filter_count && dedup->filters[oldest].ids.words == NULL)
         oldest++;
     /* The table gets smaller by so much when what stays takes three quarters of it. */
-    uint64_t slots = bytes / sizeof(struct id) + 1, rest = 0;
-    if (slots < dedup->table.capacity)
-        rest = (dedup->table.capacity - slots) / 4 * 3;
+    uint64_t held = id_table_bytes(&dedup->table);
+    uint64_t rest = bytes < held ? id_table_fitting(held - bytes) : 0;
     uint32_t cells = oldest_cells(dedup, dedup->live > rest ? dedup->live - rest : 1);
     if (traces && oldest < dedup->filter_count)
         id_filter_drop(&dedup->filters[oldest].ids);

@@ -241,7 +241,7 @@ static void test_bytes_an_id(void **state)
             store_free(&none);
         }
         if (i >= 100000 && i % 50000 == 0)
-            assert_true(bench.ops->memory_bytes(bench.state) < i * 44 + (3 << 20));
+            assert_true(bench.ops->memory_bytes(bench.state) < i * 47 + (3 << 20));
     }
     bench_close(&bench);
 }
