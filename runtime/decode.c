@@ -241,11 +241,6 @@ decode_in_turn(struct pipe_task *task, const struct pipe_record *record, void *r
     return decode_now(task, record, row);
 }
 
-static uint32_t ahead_index(const struct engine_task *task, const struct pipe_record *record)
-{
-    return (uint32_t)(record - task->batch) % PIPE_AHEAD;
-}
-
 static void *row_at(const struct engine_task *task, uint32_t index)
 {
     return task->rows + (size_t)index * task->task.source->row_bytes;
@@ -254,7 +249,7 @@ static void *row_at(const struct engine_task *task, uint32_t index)
 const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record, void **row)
 {
     struct engine_task *inner = engine_task_of(task);
-    uint32_t index = ahead_index(inner, record);
+    uint32_t index = (uint32_t)(record - inner->batch) % PIPE_AHEAD;
     *row = row_at(inner, index);
     if (PIPE_UNLIKELY((inner->ahead_ready >> index & 1) == 0)) {
         task->ahead_row = NULL;
@@ -268,15 +263,66 @@ const char *pipe_decode(struct pipe_task *task, const struct pipe_record *record
     return NULL;
 }
 
+/* The version that wrote a payload, and the bytes of the frame that says so. NULL: that takes more
+ * than a look. */
+INSIDE const struct pipe_contract_version *version_at_sight(const struct engine_task *task,
+                                                            struct pipe_str payload, size_t *frame)
+{
+    const struct pipe_contract *contract = task->task.source->contract;
+    uint64_t fingerprint;
+    *frame = 0;
+    if (!task->task.source->is_kafka)
+        return task->input->avro_version < 0 ? NULL
+                                             : &contract->versions[task->input->avro_version];
+    if (payload.size < SINGLE_OBJECT_FRAME || memcmp(payload.data, "\xC3\x01", 2) != 0)
+        return NULL;
+    memcpy(&fingerprint, payload.data + 2, sizeof fingerprint);
+    fingerprint = le64toh(fingerprint);
+    *frame = SINGLE_OBJECT_FRAME;
+    for (uint32_t v = 0; v < contract->version_count; v++)
+        if (contract->versions[v].fingerprint == fingerprint)
+            return &contract->versions[v];
+    return NULL;
+}
+
 /* What is refused, or needs the arena, which is reset between records, is decoded again in its
  * turn: as if it had never been looked at. */
-bool engine_decode_ahead(struct engine_task *task, const struct pipe_record *record)
+uint32_t engine_decode_ahead(struct engine_task *task, const struct pipe_record *records,
+                             uint32_t from, uint32_t to)
 {
     struct pipe_task *outer = &task->task;
-    void *row = row_at(task, ahead_index(task, record));
+    const char *const *faults = task->input != NULL ? task->input->faults : NULL;
+    bool avro = outer->source->format == PIPE_FORMAT_AVRO;
+    size_t most = task->task.engine->options->max_record_bytes, frame;
+    struct pipe_reader reader;
+    uint32_t ready = 0;
+    task->fault = NULL;
     pipe_arena_reset(&outer->arena);
-    return PIPE_LIKELY(decode_now(outer, record, row) == NULL) &&
-           PIPE_LIKELY(pipe_arena_is_fresh(&outer->arena));
+    pipe_reader_init(&reader, NULL, 0, &outer->arena);
+    for (uint32_t i = from; i < to; i++) {
+        struct pipe_str payload = records[i].payload;
+        const struct pipe_contract_version *version = NULL;
+        void *row = row_at(task, i % PIPE_AHEAD);
+        bool done;
+        if (faults != NULL && faults[i] != NULL)
+            continue;
+        if (PIPE_LIKELY(avro && payload.data != NULL && payload.size <= most))
+            version = version_at_sight(task, payload, &frame);
+        if (PIPE_LIKELY(version != NULL)) {
+            reader.at = (const uint8_t *)payload.data + frame;
+            reader.end = (const uint8_t *)payload.data + payload.size;
+            done = version->decode(&reader, row) && reader.at == reader.end;
+        } else {
+            done = decode_now(outer, &records[i], row) == NULL;
+        }
+        if (PIPE_LIKELY(done && pipe_arena_is_fresh(&outer->arena))) {
+            ready |= 1u << i % PIPE_AHEAD;
+            continue;
+        }
+        pipe_arena_reset(&outer->arena);
+        pipe_reader_init(&reader, NULL, 0, &outer->arena);
+    }
+    return ready;
 }
 
 void engine_keys_ahead(struct engine_task *task, uint32_t index)

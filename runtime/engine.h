@@ -545,10 +545,11 @@ bool engine_decode_task(const struct pipe_plan *plan, struct pipe_str value,
 void engine_task_name(const struct pipe_plan *plan, uint32_t stage, int32_t partition, char *to,
                       size_t to_bytes); /* of its metadata in the log */
 
-/* decode.c: decodes a record of task->batch before its turn, into the row of its index modulo
- * PIPE_AHEAD; false: it must be decoded in its turn. Makes the keys of a row that was decoded so.
- */
-bool engine_decode_ahead(struct engine_task *task, const struct pipe_record *record);
+/* decode.c: decodes records of task->batch before their turn, each into the row of its index modulo
+ * PIPE_AHEAD. Returns a bit by the same of those that are there; the others must be decoded in
+ * their turn. Makes the keys of a row that was decoded so. */
+uint32_t engine_decode_ahead(struct engine_task *task, const struct pipe_record *records,
+                             uint32_t from, uint32_t to);
 void engine_keys_ahead(struct engine_task *task, uint32_t index);
 
 /* task.c */

@@ -54,15 +54,8 @@ static inline void run_source_record(struct engine_task *task, struct pipe_recor
 static void look_ahead(struct engine_task *task, const struct pipe_record *records, uint32_t from,
                        uint32_t to)
 {
-    const char *const *faults = task->input != NULL ? task->input->faults : NULL;
-    uint32_t seen = 0, ready = 0; /* bits as in ahead_ready */
-    task->fault = NULL;
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t bit = 1u << i % PIPE_AHEAD;
-        seen |= bit;
-        if ((faults == NULL || faults[i] == NULL) && engine_decode_ahead(task, &records[i]))
-            ready |= bit;
-    }
+    uint32_t seen = ((1u << (to - from)) - 1) << from % PIPE_AHEAD; /* bits as in ahead_ready */
+    uint32_t ready = engine_decode_ahead(task, records, from, to);
     task->ahead_ready = (task->ahead_ready & ~seen) | ready;
     for (uint32_t left = ready; left != 0; left &= left - 1)
         engine_keys_ahead(task, (uint32_t)__builtin_ctz(left));
