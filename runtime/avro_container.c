@@ -25,6 +25,19 @@ static struct pipe_reader unread(struct pipe_container *container)
     return reader;
 }
 
+#define FRAME_VARIES_BYTES 1024u /* about as much: some records more or less */
+
+/* Up to the end of a block, for what is read of the next one has to be moved: the blocks of a file
+ * are mostly about as large as the last one. */
+static size_t next_read_bytes(const struct pipe_container *container)
+{
+    size_t held = container->buf.size, frame = container->frame_bytes;
+    if (frame <= held || frame - held >= PIPE_CHUNK_BYTES)
+        return PIPE_CHUNK_BYTES;
+    size_t rest = frame - held, more = frame + FRAME_VARIES_BYTES;
+    return rest + (PIPE_CHUNK_BYTES - rest) / more * more;
+}
+
 /* One more chunk behind what is there. */
 static enum pipe_read more(struct pipe_container *container)
 {
@@ -34,10 +47,10 @@ static enum pipe_read more(struct pipe_container *container)
     container->buf.size -= container->used;
     container->base += (int64_t)container->used;
     container->used = 0;
-    size_t got = 0;
+    size_t got = 0, wanted = next_read_bytes(container);
     uint8_t *to = pipe_buf_reserve(&container->buf, PIPE_CHUNK_BYTES);
-    enum pipe_read read = pipe_file_read(&container->reader, container->path, to, PIPE_CHUNK_BYTES,
-                                         &got, container->error, sizeof container->error);
+    enum pipe_read read = pipe_file_read(&container->reader, container->path, to, wanted, &got,
+                                         container->error, sizeof container->error);
     if (read == PIPE_READ_DATA)
         container->buf.size += got;
     return read;
@@ -236,6 +249,8 @@ static bool cut_block(struct pipe_container *container, bool *whole)
         return refuse(container, "a block has a negative length");
     if (count > PIPE_BLOCK_MAX_BYTES || size > PIPE_BLOCK_MAX_BYTES)
         return refuse(container, "a block is larger than 64 MiB");
+    container->frame_bytes = (size_t)(reader.at - container->buf.data) - container->used +
+                             (size_t)size + PIPE_SYNC_BYTES;
     if (reader.end - reader.at < size + PIPE_SYNC_BYTES)
         return true;
     struct pipe_str stored = pipe_str_of(reader.at, (size_t)size);

@@ -17,7 +17,8 @@ struct pipe_container {
     const char *path;
     struct pipe_buf buf; /* bytes read, the first `used` of them done */
     size_t used;
-    int64_t base; /* file offset of buf.data[0] */
+    size_t frame_bytes; /* of the last block that was looked at, with its length and marker */
+    int64_t base;       /* file offset of buf.data[0] */
     struct pipe_writer_schema *schema;
     uint8_t sync[PIPE_SYNC_BYTES];
     bool deflate;
