@@ -241,12 +241,15 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     const struct pipe_state_def *def = dedup->def;
     struct pipe_counters *counters = &task->counters[def->stream];
     /* Behind an exchange W depends on where commits put the markers, so it frees memory only: what
-     * a record is judged by must be a function of the source's log. It is never less than W. */
-    int64_t judge =
-        pipe_time_sub(def->judge_by_record ? record->watermark : task->watermark, def->delay);
+     * a record is judged by must be a function of the source's log. It is never less than W. How
+     * far W goes at once, past many rows of a window, is such a thing too: these go by their own
+     * time, and are never too old. */
+    int64_t judge = record->event_time;
+    if (PIPE_LIKELY(record->has_position))
+        judge =
+            pipe_time_sub(def->judge_by_record ? record->watermark : task->watermark, def->delay);
     counters->dedup_in++;
-    /* Rows of a window come when W has passed them and are never too old. */
-    if (record->has_position && record->event_time < pipe_time_sub(judge, def->ttl)) {
+    if (record->event_time < pipe_time_sub(judge, def->ttl)) {
         counters->too_old++;
         return PIPE_TOO_OLD;
     }
@@ -264,7 +267,7 @@ enum pipe_dedup_verdict pipe_dedup(struct pipe_task *task, uint32_t state,
     int64_t from = record->event_time > judge ? record->event_time : judge;
     id->meta = id_meta(pipe_time_add(from, def->ttl), id_tag(id));
     if (found == NULL && PIPE_UNLIKELY(id_table_is_full(&dedup->table)))
-        make_room(dedup, pipe_time_sub(task->watermark, def->delay));
+        make_room(dedup, dedup->advanced); /* rows of a window may come that are behind W */
     remember(dedup, found, id);
     pipe_buf_add(&dedup->pending, id, sizeof *id);
     counters->unique++;

@@ -58,7 +58,9 @@ class Generator(Sources):
             self.select(clauses, out)
         if stateful and out.time:
             choice = rng.random()
-            if choice < 0.25 and not out.windowed and not out.deduped and not out.no_dedup:
+            if choice < 0.25 and out.windowed:
+                self.dedup_windows(clauses, out)
+            elif choice < 0.25 and not out.deduped and not out.no_dedup:
                 self.dedup(clauses, out)
             elif choice < 0.85 and not (out.deduped and self.duplicates):
                 self.window(clauses, out)
@@ -160,6 +162,12 @@ class Generator(Sources):
         local = local and set(out.key) <= set(keys)
         out.kafka = out.kafka and local
         out.deduped = out.deduped or not local
+
+    def dedup_windows(self, clauses, out):
+        """By all of the group: its windows come one after the other, so which passes is known."""
+        if out.group and set(out.group) <= {f.name for f in out.fields}:
+            within = self.rng.choice(["2s", "20s", "2m", "1h"])
+            clauses.append(f"dedup by {', '.join(out.group)} within {within}")
 
     def window(self, clauses, out):
         rng = self.rng

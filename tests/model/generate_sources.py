@@ -87,6 +87,7 @@ class Row:
             "slack_ms",
             "no_dedup",
             "no_position",
+            "group",
         ):
             setattr(row, attribute, getattr(self, attribute))
         return row

@@ -114,15 +114,17 @@ class Dedup:
         self.seen = collections.defaultdict(dict)  # task → key → W that forgets it
 
     def push(self, model, stream, row, context):
-        if context.event_time < context.watermark - self.within:
+        judge = context.event_time if context.windowed else context.watermark
+        if context.event_time < judge - self.within:
             model.reject(stream, context, "too_old_to_dedup", False)
             return []
         key = tuple(aggregates.hashable(row[name]) for name in self.key)
         seen = self.seen[context.task]
-        # Behind an exchange W is the least of all partitions: unknown here, and at most this.
-        if key in seen and (context.task[0] == "exchange" or context.watermark <= seen[key]):
+        # Behind an exchange which of several passes is unknown here, and when that is forgotten.
+        forgets = context.windowed or context.task[0] != "exchange"
+        if key in seen and not (forgets and judge > seen[key]):
             return []
-        seen[key] = max(context.event_time, context.watermark) + self.within
+        seen[key] = max(context.event_time, judge) + self.within
         return [(row, context)]
 
 

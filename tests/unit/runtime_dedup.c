@@ -129,6 +129,52 @@ static void test_against_model(void **state)
 }
 
 /* Wherever the ids are, in memory or in the store, the verdict is the model's. */
+/* Rows of a window come after W went past all of them at once, in the order of their ends, and are
+ * judged by these: how far W goes at a time must not matter. */
+static void run_windows(uint64_t seed, bool spills)
+{
+    struct dice dice = {seed};
+    int64_t ttl = 500 + dice_roll(&dice, 3) * 40000;
+    struct pipe_state_def def = dedup_def(ttl);
+    def.judge_by_record = seed % 2 == 0;
+    def.delay = seed % 3 == 0 ? 700 : 0;
+    struct bench bench;
+    struct model model = {0};
+    bench_open(&bench, &def, def.judge_by_record);
+    if (spills)
+        bench_attach(&bench);
+    int64_t end = 1000000;
+    for (unsigned i = 0; i < 300; i++) {
+        int64_t last = end + dice_roll(&dice, dice_roll(&dice, 5) == 0 ? 4 * ttl : 2000);
+        bench_watermark(&bench, pipe_time_add(last, def.delay), false);
+        for (end += 1; end <= last; end += 1 + dice_roll(&dice, 1 + (last - end) / 3)) {
+            unsigned index = (unsigned)dice_roll(&dice, KEYS);
+            uint8_t key[80];
+            struct pipe_record record = {.event_time = end, .watermark = last};
+            bench_key(&bench, key, make_key(key, index));
+            int expected = (int)model_judge(&model, index, end, end, ttl);
+            bool is_ahead = bench_ask(&bench, dice_roll(&dice, 2) == 0);
+            assert_int_equal((int)pipe_dedup(&bench.task, 0, &record, is_ahead), expected);
+        }
+        end = last;
+        bench_watermark(&bench, PIPE_TIME_MIN, true);
+        if (spills && dice_roll(&dice, 10) == 0)
+            bench_spill(&bench, dice_roll(&dice, 3) == 0 ? UINT64_MAX : 500, false);
+        if (dice_roll(&dice, 20) == 0)
+            bench_restart(&bench);
+    }
+    assert_int_equal(bench.counters.too_old, 0);
+    assert_true(bench.counters.unique > 0 && bench.counters.duplicate > 0);
+    bench_close(&bench);
+}
+
+static void test_rows_of_windows(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        run_windows(seed, seed % 4 < 2);
+}
+
 static void test_spilled(void **state)
 {
     (void)state;
@@ -278,7 +324,7 @@ int main(void)
         cmocka_unit_test(test_against_model),     cmocka_unit_test(test_identity),
         cmocka_unit_test(test_spilled),           cmocka_unit_test(test_filters),
         cmocka_unit_test(test_bounded),           cmocka_unit_test(test_bytes_an_id),
-        cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_malformed_entries), cmocka_unit_test(test_rows_of_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
