@@ -3,36 +3,51 @@
 
 #include <stdlib.h>
 
-#define BIAS (UINT64_C(1) << 63)
+#define LEAST_TICK_BITS 2u /* the difference of two ticks is no overflow */
+#define SOON 32u /* items of the bucket that comes next: they will be wanted soon */
+#define KEPT 16u /* items for which an empty bucket keeps memory */
+#define NO_TICK INT64_MAX
 
-static uint64_t tick_of(int64_t due)
+static inline int64_t tick_of(const struct due_queue *queue, int64_t time)
 {
-    return ((uint64_t)due ^ BIAS) >> DUE_TICK_BITS;
+    return time >> queue->tick_bits;
 }
 
-static int64_t begin_of(uint64_t tick)
+static inline unsigned bucket_of(int64_t tick)
 {
-    return (int64_t)(tick << DUE_TICK_BITS ^ BIAS);
+    return (unsigned)((uint64_t)tick % DUE_BUCKETS);
+}
+
+static inline int64_t begin_of(const struct due_queue *queue, int64_t tick)
+{
+    return tick * (INT64_C(1) << queue->tick_bits);
+}
+
+void due_queue_init(struct due_queue *queue, int64_t span)
+{
+    queue->tick_bits = LEAST_TICK_BITS;
+    while (span >> queue->tick_bits >= DUE_BUCKETS / 2)
+        queue->tick_bits++;
+    queue->last = tick_of(queue, PIPE_TIME_MIN);
 }
 
 void due_queue_free(struct due_queue *queue)
 {
-    free(queue->first.items);
-    for (unsigned level = 0; level < DUE_LEVELS; level++) {
-        for (unsigned digit = 0; digit < DUE_DIGITS; digit++)
-            free(queue->buckets[level][digit].items);
-    }
+    for (unsigned i = 0; i < DUE_BUCKETS; i++)
+        free(queue->buckets[i].items);
+    free(queue->opened.items);
+    free(queue->first);
 }
 
-void due_queue_clear(struct due_queue *queue)
+uint64_t due_queue_bytes(const struct due_queue *queue)
 {
-    uint64_t last = queue->last;
-    due_queue_free(queue);
-    memset(queue, 0, sizeof *queue);
-    queue->last = last;
+    return queue->capacity * sizeof(struct due_item *) +
+           queue->first_capacity * sizeof(struct due_first);
 }
 
-static inline void append(struct due_queue *queue, struct due_bucket *bucket, struct due_item item)
+/* --- Buckets ---------------------------------------------------------------------------------- */
+
+static inline void append(struct due_queue *queue, struct due_bucket *bucket, struct due_item *item)
 {
     if (PIPE_UNLIKELY(bucket->count == bucket->capacity)) {
         uint32_t more = bucket->capacity == 0 ? 4 : bucket->capacity;
@@ -40,153 +55,205 @@ static inline void append(struct due_queue *queue, struct due_bucket *bucket, st
         queue->capacity += more;
         bucket->items = pipe_realloc(bucket->items, bucket->capacity * sizeof *bucket->items);
     }
+    item->at = bucket->count;
     bucket->items[bucket->count++] = item;
 }
 
-/* --- Those that come next: a binary heap by due ------------------------------------------------
- */
-
-static void push_first(struct due_queue *queue, struct due_item item)
+static inline void mark_empty(struct due_queue *queue, unsigned bucket)
 {
-    append(queue, &queue->first, item);
-    struct due_item *items = queue->first.items;
-    uint32_t at = queue->first.count - 1;
-    for (; at > 0 && items[(at - 1) / 2].due > item.due; at = (at - 1) / 2)
-        items[at] = items[(at - 1) / 2];
-    items[at] = item;
+    queue->used[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
 }
 
-static struct due_item pop_first(struct due_queue *queue)
+/* The least tick that has a bucket with items. */
+static inline int64_t next_tick(const struct due_queue *queue)
 {
-    struct due_item *items = queue->first.items, least = items[0];
-    uint32_t count = --queue->first.count, at = 0, child = 1;
-    struct due_item last = items[count];
-    for (; child < count; child = 2 * at + 1) {
-        child += child + 1 < count && items[child + 1].due < items[child].due;
-        if (items[child].due >= last.due)
+    unsigned from = bucket_of(queue->last + 1);
+    uint64_t word = queue->used[from / 64] >> from % 64;
+    if (PIPE_LIKELY(word != 0))
+        return queue->last + 1 + __builtin_ctzll(word);
+    unsigned steps = 64 - from % 64;
+    for (; steps < DUE_BUCKETS; steps += 64) {
+        word = queue->used[(from + steps) % DUE_BUCKETS / 64];
+        if (word != 0)
+            return queue->last + 1 + steps + __builtin_ctzll(word);
+    }
+    return NO_TICK;
+}
+
+void due_queue_begin(struct due_queue *queue, int64_t time)
+{
+    int64_t tick = tick_of(queue, time);
+    if (tick > queue->last && queue->first_count == 0 && next_tick(queue) == NO_TICK)
+        queue->last = tick;
+}
+
+/* --- The tick in hand: a binary heap by due ----------------------------------------------------
+ */
+
+static inline void place(struct due_queue *queue, uint32_t at, struct due_first first)
+{
+    queue->first[at] = first;
+    first.item->at = at;
+}
+
+/* Puts one where it belongs, from place `at` on, whose own is elsewhere. */
+static inline void sift(struct due_queue *queue, uint32_t at, struct due_first first)
+{
+    const struct due_first *all = queue->first;
+    uint32_t count = queue->first_count;
+    for (; at > 0 && all[(at - 1) / 2].due > first.due; at = (at - 1) / 2)
+        place(queue, at, all[(at - 1) / 2]);
+    for (uint32_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && all[child + 1].due < all[child].due;
+        if (all[child].due >= first.due)
             break;
-        items[at] = items[child];
+        place(queue, at, all[child]);
         at = child;
     }
-    items[at] = last;
-    return least;
+    place(queue, at, first);
 }
 
-/* --- All others: buckets -----------------------------------------------------------------------
- */
-
-void due_queue_add(struct due_queue *queue, int64_t due, void *entry)
+static inline void push_first(struct due_queue *queue, struct due_item *item, int64_t due)
 {
-    uint64_t tick = tick_of(due);
-    struct due_item item = {due, entry};
+    if (PIPE_UNLIKELY(queue->first_count == queue->first_capacity)) {
+        queue->first_capacity = queue->first_capacity == 0 ? 16 : queue->first_capacity * 2;
+        queue->first = pipe_realloc(queue->first, queue->first_capacity * sizeof *queue->first);
+    }
+    item->due = due;
+    queue->first_count++;
+    sift(queue, queue->first_count - 1, (struct due_first){due, item});
+}
+
+static inline void drop_first(struct due_queue *queue, uint32_t at)
+{
+    struct due_first last = queue->first[--queue->first_count];
+    if (at < queue->first_count)
+        sift(queue, at, last);
+}
+
+/* --- Items ------------------------------------------------------------------------------------ */
+
+void due_queue_add(struct due_queue *queue, struct due_item *item, int64_t due)
+{
+    int64_t tick = tick_of(queue, due);
     if (tick <= queue->last) {
-        push_first(queue, item);
+        push_first(queue, item, due);
         return;
     }
-    unsigned level = (63 - (unsigned)__builtin_clzll(tick ^ queue->last)) / DUE_DIGIT_BITS;
-    unsigned digit = (unsigned)(tick >> DUE_DIGIT_BITS * level) % DUE_DIGITS;
-    append(queue, &queue->buckets[level][digit], item);
-    queue->used[level][digit / 64] |= UINT64_C(1) << digit % 64;
-    queue->levels |= 1u << level;
+    if (PIPE_UNLIKELY(tick - queue->last >= (int64_t)DUE_BUCKETS)) {
+        tick = queue->last + DUE_BUCKETS - 1;
+        due = begin_of(queue, tick);
+    }
+    unsigned bucket = bucket_of(tick);
+    item->due = due;
+    append(queue, &queue->buckets[bucket], item);
+    queue->used[bucket / 64] |= UINT64_C(1) << bucket % 64;
 }
 
-/* The place of the least dues behind `first`; there must be one. */
-static inline void lowest(const struct due_queue *queue, unsigned *level, unsigned *digit)
+void due_queue_remove(struct due_queue *queue, struct due_item *item)
 {
-    *level = (unsigned)__builtin_ctz(queue->levels);
-    const uint64_t *used = queue->used[*level];
-    unsigned word = 0;
-    while (used[word] == 0)
-        word++;
-    *digit = 64 * word + (unsigned)__builtin_ctzll(used[word]);
-}
-
-/* The least tick that a bucket can hold: like `last` above its level, `digit` there, 0 below. */
-static inline uint64_t least_of(const struct due_queue *queue, unsigned level, unsigned digit)
-{
-    unsigned shift = DUE_DIGIT_BITS * level;
-    return ((queue->last >> shift & ~(uint64_t)(DUE_DIGITS - 1)) | digit) << shift;
-}
-
-static int64_t least_due(const struct due_bucket *bucket)
-{
-    int64_t least = PIPE_TIME_MAX;
-    for (uint32_t i = 0; i < bucket->count; i++)
-        least = bucket->items[i].due < least ? bucket->items[i].due : least;
-    return least;
+    int64_t tick = tick_of(queue, item->due);
+    item->due = PIPE_TIME_MAX;
+    if (tick <= queue->last) {
+        drop_first(queue, item->at);
+        return;
+    }
+    unsigned at = bucket_of(tick);
+    struct due_bucket *bucket = &queue->buckets[at];
+    struct due_item *last = bucket->items[--bucket->count];
+    bucket->items[item->at] = last;
+    last->at = item->at;
+    if (bucket->count == 0)
+        mark_empty(queue, at);
 }
 
 int64_t due_queue_bound(const struct due_queue *queue)
 {
-    unsigned level, digit;
-    if (queue->first.count > 0)
-        return queue->first.items[0].due;
-    if (queue->levels == 0)
-        return PIPE_TIME_MAX;
-    lowest(queue, &level, &digit);
-    return begin_of(least_of(queue, level, digit));
+    if (queue->first_count > 0)
+        return queue->first[0].due;
+    int64_t tick = next_tick(queue);
+    return tick == NO_TICK ? PIPE_TIME_MAX : begin_of(queue, tick);
 }
 
-#define SOON 32 /* items of a bucket that is opened: their entries will be wanted soon */
-#define KEPT 16 /* items for which an empty bucket keeps memory: there are 1,792 buckets */
-
-PIPE_FETCHES fetch(const void *entry)
+/* Of the bucket that comes next, whose pointers were asked for when it was next but one. */
+PIPE_FETCHES fetch_items(const struct due_bucket *bucket)
 {
-    __builtin_prefetch((const uint8_t *)entry);
-    __builtin_prefetch((const uint8_t *)entry + 64);
-    __builtin_prefetch((const uint8_t *)entry + 128);
-    __builtin_prefetch((const uint8_t *)entry + 192);
-}
-
-static void mark_empty(struct due_queue *queue, unsigned level, unsigned digit)
-{
-    uint64_t any = 0;
-    queue->used[level][digit / 64] &= ~(UINT64_C(1) << digit % 64);
-    for (unsigned word = 0; word < DUE_WORDS; word++)
-        any |= queue->used[level][word];
-    if (any == 0)
-        queue->levels &= ~(1u << level);
-}
-
-/* Moves `last` into the lowest bucket that has items, to its least due or, if that comes first,
- * behind `time`; its items go to lower ones. */
-static void open_lowest(struct due_queue *queue, int64_t time)
-{
-    unsigned level, digit;
-    lowest(queue, &level, &digit);
-    struct due_bucket *bucket = &queue->buckets[level][digit], opened = *bucket;
-    int64_t least = least_due(&opened);
-    queue->last = tick_of(least <= time ? least : time + 1);
-    mark_empty(queue, level, digit);
-    if (opened.capacity > KEPT)
-        *bucket = (struct due_bucket){NULL, 0, 0};
-    bucket->count = 0;
-    for (uint32_t i = 0; i < opened.count; i++) {
-        if (opened.count <= SOON)
-            fetch(opened.items[i].entry);
-        due_queue_add(queue, opened.items[i].due, opened.items[i].entry);
-    }
-    if (opened.capacity > KEPT) {
-        queue->capacity -= opened.capacity;
-        free(opened.items);
+    for (uint32_t i = 0; i < bucket->count && i < SOON; i++) {
+        const uint8_t *item = (const uint8_t *)bucket->items[i];
+        __builtin_prefetch(item);
+        __builtin_prefetch(item + 64);
+        __builtin_prefetch(item + 128);
+        __builtin_prefetch(item + 192);
     }
 }
 
-bool due_queue_take(struct due_queue *queue, int64_t time, struct due_item *out)
+/* The items of one bucket are to be taken: the memory of those that were goes where they were. */
+static void open_bucket(struct due_queue *queue, int64_t tick)
 {
-    if (time == PIPE_TIME_MAX)
-        time--;
-    while (due_queue_bound(queue) <= time) {
-        if (queue->first.count > 0) {
-            *out = pop_first(queue);
-            return true;
+    unsigned at = bucket_of(tick);
+    struct due_bucket empty = queue->opened;
+    if (empty.capacity > KEPT) {
+        queue->capacity -= empty.capacity;
+        free(empty.items);
+        empty = (struct due_bucket){0};
+    }
+    queue->opened = queue->buckets[at];
+    queue->buckets[at] = empty;
+    queue->last = tick;
+    mark_empty(queue, at);
+    fetch_items(&queue->buckets[(at + 1) % DUE_BUCKETS]);
+    __builtin_prefetch(queue->buckets[(at + 2) % DUE_BUCKETS].items);
+    __builtin_prefetch(&queue->buckets[(at + 8) % DUE_BUCKETS]);
+}
+
+/* Time has moved beyond all of them. */
+static void open_all(struct due_queue *queue, int64_t tick)
+{
+    for (unsigned at = 0; at < DUE_BUCKETS; at++) {
+        struct due_bucket *bucket = &queue->buckets[at];
+        for (uint32_t i = 0; i < bucket->count; i++)
+            append(queue, &queue->opened, bucket->items[i]);
+        bucket->count = 0;
+        if (bucket->capacity > KEPT) {
+            queue->capacity -= bucket->capacity;
+            free(bucket->items);
+            *bucket = (struct due_bucket){0};
         }
-        open_lowest(queue, time);
     }
-    return false;
+    memset(queue->used, 0, sizeof queue->used);
+    queue->last = tick;
 }
 
-uint64_t due_queue_bytes(const struct due_queue *queue)
+/* false: there is no item whose tick has come. */
+static bool open_next(struct due_queue *queue, int64_t time)
 {
-    return queue->capacity * sizeof(struct due_item);
+    int64_t tick = tick_of(queue, time);
+    if (tick <= queue->last)
+        return false;
+    int64_t next = next_tick(queue);
+    if (next > tick)
+        queue->last = tick;
+    else if (tick - queue->last < (int64_t)DUE_BUCKETS)
+        open_bucket(queue, next);
+    else
+        open_all(queue, tick);
+    return next <= tick;
+}
+
+struct due_item *due_queue_take(struct due_queue *queue, int64_t time)
+{
+    struct due_item *item = NULL;
+    do {
+        if (queue->opened.count > 0) {
+            item = queue->opened.items[--queue->opened.count];
+        } else if (queue->first_count > 0 && queue->first[0].due <= time) {
+            item = queue->first[0].item;
+            drop_first(queue, 0);
+        }
+        if (item != NULL) {
+            item->due = PIPE_TIME_MAX;
+            return item;
+        }
+    } while (open_next(queue, time));
+    return NULL;
 }

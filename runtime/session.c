@@ -2,7 +2,7 @@
  * session.c: session windows (semantics.md §2, Sessions). A session is a pane of window.h: [start,
  * first).
  *
- * The queue holds for each key in memory a lower bound of the W at which its next session is over:
+ * The queue holds each key in memory by a lower bound of the W at which its next session is over:
  * records move the end of a session all the time, and only when that bound is reached the key is
  * queued anew, by its true end.
  */
@@ -22,15 +22,19 @@ static int64_t over_at(const struct pipe_window *st, const struct window_pane *s
     return pipe_time_add(session->first, st->def->lateness);
 }
 
-/* entry->due is the least due that the queue has for the key. */
+static struct window_entry *entry_of(struct due_item *item)
+{
+    return (struct window_entry *)(void *)((uint8_t *)item - offsetof(struct window_entry, queued));
+}
+
 void session_queue(struct pipe_window *st, struct window_entry *entry, int64_t due)
 {
-    if (due >= entry->due)
+    pipe_state_due_by(&st->state, due); /* not of the queue, which may have the key far too early */
+    if (due >= entry->queued.due)
         return;
-    entry->due = due;
-    entry->queued++;
-    pipe_state_due_by(&st->state, due);
-    due_queue_add(&st->queue, due, entry);
+    if (PIPE_UNLIKELY(entry->queued.due != PIPE_TIME_MAX))
+        due_queue_remove(&st->queue, &entry->queued);
+    due_queue_add(&st->queue, &entry->queued, due);
 }
 
 int64_t session_next_over(const struct pipe_window *st, const struct window_entry *entry)
@@ -55,6 +59,7 @@ void session_make_ready(struct pipe_window *st)
 {
     st->ready = true;
     st->open = st->spilled.open;
+    due_queue_begin(&st->queue, st->advanced);
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
         struct window_entry *entry = st->slots[s].entry;
         if (entry == NULL)
@@ -64,100 +69,77 @@ void session_make_ready(struct pipe_window *st)
     }
 }
 
-/* Makes the queue anew: items of entries that left memory go. */
-static void requeue(struct pipe_window *st)
-{
-    st->is_queue_stale = false;
-    due_queue_clear(&st->queue);
-    for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
-        while (st->slots[s].entry != NULL) {
-            struct window_entry *entry = st->slots[s].entry;
-            entry->due = PIPE_TIME_MAX;
-            entry->queued = 0;
-            if (entry->pane_count > 0)
-                break;
-            window_release(st, entry); /* another one may have moved here */
-        }
-    }
-    for (uint32_t s = 0; s < st->slot_capacity; s++) {
-        window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
-        struct window_entry *entry = st->slots[s].entry;
-        if (entry != NULL)
-            session_queue(st, entry, session_next_over(st, entry));
-    }
-}
-
-#define TRIM_BYTES (64u << 10)
-
-void session_trim_queue(struct pipe_window *st)
-{
-    /* Buckets have room for up to twice their items. */
-    uint64_t most = st->entry_count * 4ull * sizeof(struct due_item) + TRIM_BYTES;
-    if (st->is_queue_stale && due_queue_bytes(&st->queue) > most)
-        requeue(st);
-}
-
 /* --- Rows ------------------------------------------------------------------------------------ */
 
-/* Sends and forgets the sessions of a key that end at `end`. */
+/* Sends the row of a session and drops it. */
+static void close_session(struct pipe_task *task, struct pipe_window *st,
+                          struct window_entry *entry, uint32_t i)
+{
+    struct pipe_counters *counters = &task->counters[st->def->stream];
+    const struct window_pane *session = session_i(st, entry, i);
+    struct pipe_window_row row = {
+        .key = entry->key,
+        .key_bytes = entry->key_bytes,
+        .start = session->start,
+        .end = session->first,
+        .acc = window_acc(session),
+        .kafka_time_ms = task->kafka_time_ms,
+        .watermark = window_forgotten(st),
+    };
+    if (st->def->emit_row(task, &row))
+        counters->emitted += session->records;
+    else
+        counters->window_rejected += session->records;
+    st->open -= session->records;
+    window_drop_panes(st, entry, i, 1);
+}
+
+/* The sessions of a key that end at `end`. */
 static void close_sessions(struct pipe_task *task, struct pipe_window *st,
                            struct window_entry *entry, int64_t end, int64_t until)
 {
-    struct pipe_counters *counters = &task->counters[st->def->stream];
     for (uint32_t i = 0; i < entry->pane_count;) {
-        const struct window_pane *session = session_i(st, entry, i);
-        if (session->first != end) {
-            i++;
-            continue;
-        }
-        struct pipe_window_row row = {
-            .key = entry->key,
-            .key_bytes = entry->key_bytes,
-            .start = session->start,
-            .end = end,
-            .acc = window_acc(session),
-            .kafka_time_ms = task->kafka_time_ms,
-            .watermark = window_forgotten(st),
-        };
-        if (st->def->emit_row(task, &row))
-            counters->emitted += session->records;
+        if (session_i(st, entry, i)->first == end)
+            close_session(task, st, entry, i);
         else
-            counters->window_rejected += session->records;
-        st->open -= session->records;
-        window_drop_panes(st, entry, i, 1);
+            i++;
+    }
+    if (PIPE_LIKELY(entry->pane_count == 0)) {
+        window_release_empty(st, entry);
+        return;
     }
     int64_t due = session_next_over(st, entry);
     if (due > until) /* else its row is among those being made */
         session_queue(st, entry, due);
+}
+
+/* Of a key that was taken from the queue: adds a row to make for every session that is over, or
+ * queues it again, by its true end. Else that is done when its rows are made. */
+static void look_at(struct pipe_window *st, struct window_entry *entry, int64_t until)
+{
+    uint32_t before = st->row_count;
+    int64_t next = PIPE_TIME_MAX;
+    for (uint32_t i = 0; i < entry->pane_count; i++) {
+        const struct window_pane *session = session_i(st, entry, i);
+        int64_t over = over_at(st, session);
+        if (over <= until)
+            window_add_row(st, session->first, entry);
+        next = over < next ? over : next;
+    }
+    window_fetch_slot(st, entry);
+    if (st->row_count > before)
+        return;
+    session_queue(st, entry, next);
     window_release(st, entry);
 }
 
 /* Does what is due by `until`; all of it is in memory. */
 static void close_until(struct pipe_task *task, struct pipe_window *st, int64_t until)
 {
-    struct due_item item;
+    struct due_item *item;
     st->row_count = 0;
-    if (PIPE_UNLIKELY(st->is_queue_stale))
-        requeue(st);
-    while (due_queue_take(&st->queue, until, &item)) {
-        struct window_entry *entry = item.entry;
-        uint32_t before = st->row_count;
-        entry->queued--;
-        entry->due = PIPE_TIME_MAX; /* an item that is left may be later than what comes now */
-        for (uint32_t i = 0; i < entry->pane_count; i++) {
-            if (over_at(st, session_i(st, entry, i)) <= until)
-                window_add_row(st, session_i(st, entry, i)->first, entry);
-        }
-        if (st->row_count > before) {
-            window_fetch_slot(st, entry);
-            continue; /* queued again when its rows are made */
-        }
-        session_queue(st, entry, session_next_over(st, entry));
-        window_release(st, entry);
-    }
-    if (st->row_count == 0)
-        return;
+    while ((item = due_queue_take(&st->queue, until)) != NULL)
+        look_at(st, entry_of(item), until);
     window_sort_rows(st);
     for (uint32_t i = 0; i < st->row_count; i++)
         close_sessions(task, st, st->rows[i].entry, st->rows[i].end, until);
@@ -240,30 +222,45 @@ static struct window_pane *move_start(struct pipe_window *st, struct window_entr
     return (struct window_pane *)(void *)at;
 }
 
-static struct window_pane *take(struct pipe_window *st, struct window_entry *entry, int64_t time)
+static inline struct pipe_window_hit count_in(struct pipe_window *st, struct window_entry *entry,
+                                              struct window_pane *session)
 {
-    struct span own = {time, pipe_time_add(time, st->def->gap)}, span = own;
-    struct window_pane *session = NULL;
-    bool made = false;
-    if (PIPE_LIKELY(entry->pane_count == 1)) {
-        session = session_i(st, entry, 0);
-        if (!join(st->def, &span, session, own))
-            session = NULL;
-    } else if (entry->pane_count > 1) {
-        session = merge_joined(st, entry, own, &span);
-    }
-    if (session == NULL) {
-        session = window_pane_of(st, entry, span.start, span.end, &made);
-    } else if (session->start != span.start) {
-        session = move_start(st, entry, session, span.start);
-    }
-    session->first = span.end;
+    st->open++;
     session->records++;
     session->units++;
     session->save = true;
     window_enlist(st, WINDOW_SAVE, entry);
+    return (struct pipe_window_hit){window_acc(session), 0, 0};
+}
+
+static struct pipe_window_hit take(struct pipe_window *st, struct window_entry *entry, int64_t time)
+{
+    struct span own = {time, pipe_time_add(time, st->def->gap)}, span = own;
+    struct window_pane *session = merge_joined(st, entry, own, &span);
+    bool made = false;
+    if (session == NULL)
+        session = window_pane_of(st, entry, span.start, span.end, &made);
+    else if (session->start != span.start)
+        session = move_start(st, entry, session, span.start);
+    session->first = span.end;
     if (made)
         session_queue(st, entry, over_at(st, session));
+    return count_in(st, entry, session);
+}
+
+/* What most records do: they lie in the only session of their key, and move its end at the most.
+ * NULL: this one may do otherwise. */
+static inline struct window_pane *extend(const struct pipe_window *st,
+                                         const struct window_entry *entry, int64_t time)
+{
+    const struct pipe_state_def *def = st->def;
+    struct window_pane *session = session_i(st, entry, 0);
+    int64_t end = pipe_time_add(time, def->gap);
+    if (PIPE_UNLIKELY(entry->pane_count != 1 || def->max > 0 || def->judge_by_record) ||
+        time < session->start || time >= session->first ||
+        pipe_time_add(end, def->lateness) <= st->advanced)
+        return NULL;
+    session->first = end > session->first ? end : session->first;
     return session;
 }
 
@@ -286,33 +283,45 @@ static bool is_late(struct pipe_window *st, const struct pipe_record *record,
     return true;
 }
 
+/* W as a record finds it: mostly no session is over. Rows made by a window see W as it was for this
+ * state: window.c. */
+static inline void see(struct pipe_task *task, struct pipe_window *st,
+                       const struct pipe_record *record)
+{
+    int64_t watermark = window_delayed(st->def, task->watermark);
+    if (!record->has_position)
+        return;
+    if (PIPE_UNLIKELY(watermark >= st->state.due))
+        advance_to(task, st, watermark);
+    else if (watermark > st->advanced)
+        st->advanced = watermark;
+}
+
+static __attribute__((noinline)) struct pipe_window_hit
+take_or_refuse(struct pipe_task *task, struct pipe_window *st, const struct pipe_record *record,
+               struct window_entry *entry)
+{
+    if (!is_late(st, record, entry))
+        return take(st, entry, record->event_time);
+    window_release(st, entry);
+    task->counters[st->def->stream].late++;
+    return (struct pipe_window_hit){NULL, 1, pipe_time_add(record->event_time, st->def->gap)};
+}
+
 struct pipe_window_hit pipe_session(struct pipe_task *task, uint32_t state,
                                     const struct pipe_record *record, bool is_ahead)
 {
     struct pipe_window *st = task->states[state];
-    const struct pipe_state_def *def = st->def;
-    struct pipe_counters *counters = &task->counters[def->stream];
-    if (!st->ready)
+    if (PIPE_UNLIKELY(!st->ready))
         session_make_ready(st);
-    /* Rows made by a window see W as it was for this state: window.c. */
-    if (record->has_position) {
-        int64_t watermark = pipe_time_sub(task->watermark, def->delay);
-        if (PIPE_UNLIKELY(watermark >= st->state.due))
-            advance_to(task, st, watermark);
-        else if (watermark > st->advanced)
-            st->advanced = watermark;
-    }
-    counters->window_in++;
+    see(task, st, record);
+    task->counters[st->def->stream].window_in++;
     struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
     window_check_spilled(task, st);
-    if (is_late(st, record, entry)) {
-        window_release(st, entry);
-        counters->late++;
-        return (struct pipe_window_hit){NULL, 1, pipe_time_add(record->event_time, def->gap)};
-    }
-    st->open++;
-    struct window_pane *session = take(st, entry, record->event_time);
-    return (struct pipe_window_hit){window_acc(session), 0, 0};
+    struct window_pane *session = extend(st, entry, record->event_time);
+    if (PIPE_LIKELY(session != NULL))
+        return count_in(st, entry, session);
+    return take_or_refuse(task, st, record, entry);
 }
 
 /* --- State ----------------------------------------------------------------------------------- */
@@ -327,6 +336,7 @@ static void *session_create(const struct pipe_state_def *def, const struct pipe_
     st->advanced = st->saved_advanced = PIPE_TIME_MIN;
     st->state.due = PIPE_TIME_MAX;
     st->ready = true;
+    due_queue_init(&st->queue, pipe_time_add(def->gap, def->lateness));
     return st;
 }
 

@@ -89,8 +89,11 @@ static void save_base(struct pipe_window *st, const struct pipe_state_writer *wr
     drop_changes(st, writer);
     for (uint32_t s = 0; s < st->slot_capacity; s++) {
         window_fetch_entry_at(st, s + WINDOW_FETCH_AHEAD);
-        const struct window_entry *entry = st->slots[s].entry;
-        for (uint32_t i = 0; entry != NULL && i < entry->pane_count; i++) {
+        struct window_entry *entry = st->slots[s].entry;
+        if (entry == NULL)
+            continue;
+        entry->at[WINDOW_SAVE] = 0;
+        for (uint32_t i = 0; i < entry->pane_count; i++) {
             struct window_pane *session = window_pane_at(st, entry, i);
             add_session(st, &part, entry, session);
             session->save = false;
@@ -102,6 +105,7 @@ static void save_base(struct pipe_window *st, const struct pipe_state_writer *wr
     put_part(st, &part, writer);
     drop_parts(st, writer, part.number);
     st->base_parts = part.number;
+    st->lists[WINDOW_SAVE].count = st->lists[WINDOW_SAVE].holes = 0;
 }
 
 /* There are too many: each is an entry of its own from now on. */
@@ -122,17 +126,14 @@ void session_save(void *state, const struct pipe_state_writer *writer)
 {
     struct pipe_window *st = state;
     struct window_list *list = &st->lists[WINDOW_SAVE];
-    uint64_t changes = list->count + st->removed_count;
+    uint64_t changes = list->count - list->holes + st->removed_count;
     uint64_t most = st->base_parts > 0 ? BASE_BYTES : BASE_BYTES / 2;
     if (changes > 0 && st->memory_bytes <= most && st->behind_base + changes >= st->pane_count) {
-        for (uint32_t i = 0; i < list->count; i++)
-            list->items[i]->at[WINDOW_SAVE] = 0;
-        list->count = 0;
         save_base(st, writer);
     } else if (changes > 0 && st->memory_bytes > most && st->base_parts > 0) {
         give_base_up(st, writer);
     }
-    st->behind_base += list->count + st->removed_count;
+    st->behind_base += list->count - list->holes + st->removed_count;
     window_save(st, writer);
 }
 

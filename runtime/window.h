@@ -14,7 +14,7 @@
  *
  * Sessions (session.c) use the same table, rows and store entries: a session is a pane whose
  * `first` is its end. `sessions` tells them apart. There are many keys and each is over soon, so
- * dues are in a queue that touches no entry (due_queue.h), and the memory of entries is used again.
+ * dues are in a timing wheel (due_queue.h), and the memory of entries is used again.
  */
 #ifndef PIPE_WINDOW_H
 #define PIPE_WINDOW_H
@@ -62,17 +62,19 @@ enum window_list_kind { WINDOW_SAVE, WINDOW_DIRTY, WINDOW_EARLY, WINDOW_LISTS };
  */
 struct window_entry {
     uint64_t hash;
-    int64_t due;              /* PIPE_TIME_MAX: never */
-    int64_t next_close;       /* end of the next window that sends its first or final row */
-    struct window_sent *sent; /* ascending by end */
-    uint32_t sent_count, sent_capacity;
     union {
-        uint32_t heap_at; /* index in the heap, plus 1; 0: not in it */
-        uint32_t queued; /* of sessions: items in the queue; the entry stays until they are taken */
+        struct due_item queued; /* of sessions */
+        struct {
+            int64_t due;        /* PIPE_TIME_MAX: never */
+            uint32_t heap_at;   /* index in the heap, plus 1; 0: not in it */
+            uint32_t irregular; /* panes that do not count for all their windows */
+            int64_t next_close; /* end of the next window that sends its first or final row */
+            struct window_slider *closing, *again; /* NULL until needed: first rows; early,
+                                                      corrected ones */
+        };
     };
-    uint32_t irregular; /* panes that do not count for all their windows */
-    struct window_slider *closing,
-        *again;     /* NULL until needed: first rows; early, corrected ones */
+    struct window_sent *sent; /* ascending by end; of sessions none */
+    uint32_t sent_count, sent_capacity;
     uint8_t *panes; /* pane i is at (pane_begin + i) * stride */
     uint32_t pane_begin, pane_count, pane_capacity, recent;
     uint32_t at[WINDOW_LISTS]; /* index in the list, plus 1; 0: not in it */
@@ -83,8 +85,8 @@ struct window_entry {
 #define SESSION_PANES_INSIDE 1
 
 struct window_list {
-    struct window_entry **items;
-    uint32_t count, capacity;
+    struct window_entry **items; /* NULL: a hole, in that of WINDOW_SAVE */
+    uint32_t count, capacity, holes;
 };
 
 /* Four children a node: they share a cache line or two. Dues are here, not to be fetched from
@@ -152,7 +154,6 @@ struct pipe_window {
     uint32_t slot_capacity, entry_count;
     struct window_heap heap;
     struct due_queue queue; /* of sessions */
-    bool is_queue_stale;    /* it has items of entries that left memory */
     struct window_spilled spilled;
     struct window_spare spare[WINDOW_SPARE_SIZES];
     uint64_t ahead[PIPE_AHEAD]; /* hashes of state.keys */
@@ -213,6 +214,11 @@ static inline uint64_t window_ends(const struct pipe_state_def *def, int64_t fir
         return 1;
     return last < first ? 0 : (uint64_t)((last - first) / def->every) + 1;
 }
+/* The W of the state's input; mostly nothing delays it. */
+static inline int64_t window_delayed(const struct pipe_state_def *def, int64_t watermark)
+{
+    return PIPE_LIKELY(def->delay == 0) ? watermark : pipe_time_sub(watermark, def->delay);
+}
 /* Windows that end by this are closed, and their row (final: only row) was made. */
 static inline int64_t window_closed(const struct pipe_window *st)
 {
@@ -271,9 +277,26 @@ struct window_entry *window_find(const struct pipe_window *st, uint64_t hash, co
 /* Its entry, of a key that has none, also not in the store. */
 struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes);
 void window_ask(void *state, uint32_t wanted); /* state.h; of sessions too */
+static inline bool window_is_key(const struct window_entry *entry, const void *key,
+                                 size_t key_bytes)
+{
+    return PIPE_LIKELY(entry->key_bytes == key_bytes) &&
+           PIPE_LIKELY(pipe_bytes_equal(entry->key, key, key_bytes));
+}
 /* The entry of the key in hand, made if need be. */
-struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
-                                          bool is_ahead);
+static inline struct window_entry *window_entry_in_hand(const struct pipe_task *task,
+                                                        struct pipe_window *st, bool is_ahead)
+{
+    const struct pipe_buf *key = is_ahead ? &st->state.keys[task->ahead_index] : &task->key;
+    uint64_t hash = is_ahead ? st->ahead[task->ahead_index] : window_hash(st, key->data, key->size);
+    if (PIPE_LIKELY(st->slot_capacity > 0)) {
+        const struct window_slot *slot = &st->slots[hash & (st->slot_capacity - 1)];
+        if (PIPE_LIKELY(slot->hash == hash && slot->entry != NULL) &&
+            window_is_key(slot->entry, key->data, key->size))
+            return slot->entry;
+    }
+    return window_entry_of(st, hash, key->data, key->size);
+}
 /* Asks for what window_release will touch besides the entry. */
 PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
 {
@@ -288,8 +311,14 @@ PIPE_FETCHES window_fetch_entry_at(const struct pipe_window *st, uint32_t slot)
     for (size_t at = 0; entry != NULL && at < 256; at += 64)
         __builtin_prefetch((const uint8_t *)entry + at);
 }
-/* Removes the entry if it holds nothing. */
-void window_release(struct pipe_window *st, struct window_entry *entry);
+/* Removes the entry, which holds nothing. */
+void window_release_empty(struct pipe_window *st, struct window_entry *entry);
+/* Removes it if it holds nothing. */
+static inline void window_release(struct pipe_window *st, struct window_entry *entry)
+{
+    if (entry->pane_count == 0 && entry->sent_count == 0)
+        window_release_empty(st, entry);
+}
 void window_free_all(struct pipe_window *st);
 /* The pane, made (empty, *made true) if need be. */
 struct window_pane *window_pane_find(struct pipe_window *st, struct window_entry *entry,
@@ -417,8 +446,7 @@ void session_make_ready(struct pipe_window *st); /* likewise */
 /* The W at which the next session of the key is over. */
 int64_t session_next_over(const struct pipe_window *st, const struct window_entry *entry);
 uint64_t session_open_of(const struct pipe_window *st, const struct window_entry *entry);
+/* The key is looked at when W is `due`, at the latest. */
 void session_queue(struct pipe_window *st, struct window_entry *entry, int64_t due);
-/* Makes the queue anew if items of entries that left memory are more than the others. */
-void session_trim_queue(struct pipe_window *st);
 
 #endif

@@ -144,7 +144,7 @@ static void write_entry(struct pipe_window *st, const struct window_entry *entry
     pipe_state_put(out, open);
     pipe_state_put(out, entry->pane_count);
     pipe_state_put(out, entry->sent_count);
-    pipe_state_put_signed(out, entry->next_close);
+    pipe_state_put_signed(out, st->sessions ? PIPE_TIME_MAX : entry->next_close);
     for (uint32_t i = 0; i < entry->pane_count; i++) {
         const struct window_pane *pane = window_pane_at(st, entry, i);
         pipe_state_put_signed(out, pane->start);
@@ -189,10 +189,6 @@ static void leave(struct pipe_window *st, struct window_entry *entry,
     window_drop_panes(st, entry, 0, entry->pane_count);
     while (entry->sent_count > 0)
         window_drop_sent(st, entry, entry->sent_count - 1);
-    if (st->sessions) {
-        entry->queued = 0;
-        st->is_queue_stale = true;
-    }
     window_release(st, entry);
 }
 
@@ -212,7 +208,6 @@ void window_spill(void *state, uint64_t bytes, bool traces, const struct pipe_st
         return;
     if (!st->ready)
         st->sessions ? session_make_ready(st) : window_make_ready(st);
-    session_trim_queue(st);
     window_save_spilled(st, writer); /* a key that came back and goes again is put after that */
     uint64_t before = st->memory_bytes;
     for (unsigned pass = 0; pass < 2; pass++) { /* first what has not changed since the last save */
@@ -304,11 +299,12 @@ static struct window_entry *come_back(struct pipe_window *st, struct window_stub
     remove_stub(spilled, stub);
     spilled->open -= head.open;
     spilled->panes -= head.panes;
-    entry->next_close = next_close;
-    if (st->sessions)
+    if (st->sessions) {
         session_queue(st, entry, due);
-    else
+    } else {
+        entry->next_close = next_close;
         window_schedule(st, entry, due);
+    }
     window_enlist(st, WINDOW_SAVE, entry);
     return entry;
 }

@@ -142,10 +142,12 @@ void window_save(void *state, const struct pipe_state_writer *writer)
     }
     struct window_list *list = &st->lists[WINDOW_SAVE];
     for (uint32_t i = 0; i < list->count; i++) {
+        if (list->items[i] == NULL)
+            continue;
         list->items[i]->at[WINDOW_SAVE] = 0;
         save_entry(st, list->items[i], writer);
     }
-    list->count = 0;
+    list->count = list->holes = 0;
 }
 
 /* --- Load ------------------------------------------------------------------------------------ */

@@ -140,7 +140,10 @@ static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, co
     entry->panes = (uint8_t *)entry + inside_offset(key_bytes);
     entry->pane_capacity = panes_inside(st);
     entry->hash = hash;
-    entry->due = entry->next_close = PIPE_TIME_MAX;
+    if (st->sessions)
+        entry->queued.due = PIPE_TIME_MAX;
+    else
+        entry->due = entry->next_close = PIPE_TIME_MAX;
     entry->key_bytes = (uint32_t)key_bytes;
     if (key_bytes > 0)
         memcpy(entry->key, key, key_bytes);
@@ -157,12 +160,6 @@ struct window_entry *window_new_entry(struct pipe_window *st, const void *key, s
     return make_entry(st, window_hash(st, key, key_bytes), key, key_bytes);
 }
 
-static inline bool is_key(const struct window_entry *entry, const void *key, size_t key_bytes)
-{
-    return PIPE_LIKELY(entry->key_bytes == key_bytes) &&
-           PIPE_LIKELY(pipe_bytes_equal(entry->key, key, key_bytes));
-}
-
 /* The table must not be empty. */
 static inline struct window_entry *find(const struct pipe_window *st, uint64_t hash,
                                         const void *key, size_t key_bytes)
@@ -172,7 +169,7 @@ static inline struct window_entry *find(const struct pipe_window *st, uint64_t h
         struct window_entry *entry = st->slots[i].entry;
         if (st->slots[i].hash != hash)
             continue;
-        if (is_key(entry, key, key_bytes))
+        if (window_is_key(entry, key, key_bytes))
             return entry;
     }
     return NULL;
@@ -195,19 +192,60 @@ struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, cons
     return entry != NULL ? entry : make_entry(st, hash, key, key_bytes);
 }
 
-struct window_entry *window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st,
-                                          bool is_ahead)
+/* --- Lists ----------------------------------------------------------------------------------- */
+
+/* Closes the holes in a list that is full and has many. */
+static void compact(struct window_list *list, enum window_list_kind kind)
 {
-    const struct pipe_buf *key = is_ahead ? &st->state.keys[task->ahead_index] : &task->key;
-    uint64_t hash = is_ahead ? st->ahead[task->ahead_index] : window_hash(st, key->data, key->size);
-    if (PIPE_LIKELY(st->slot_capacity > 0)) {
-        const struct window_slot *slot = &st->slots[hash & (st->slot_capacity - 1)];
-        if (PIPE_LIKELY(slot->hash == hash && slot->entry != NULL) &&
-            is_key(slot->entry, key->data, key->size))
-            return slot->entry;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct window_entry *entry = list->items[i];
+        if (entry == NULL)
+            continue;
+        list->items[kept++] = entry;
+        entry->at[kind] = kept;
     }
-    return window_entry_of(st, hash, key->data, key->size);
+    list->count = kept;
+    list->holes = 0;
 }
+
+void window_enlist_new(struct pipe_window *st, enum window_list_kind kind,
+                       struct window_entry *entry)
+{
+    struct window_list *list = &st->lists[kind];
+    if (list->count == list->capacity && list->holes > list->count / 2)
+        compact(list, kind);
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        list->items = pipe_realloc(list->items, list->capacity * sizeof *list->items);
+    }
+    list->items[list->count++] = entry;
+    entry->at[kind] = list->count;
+}
+
+void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry)
+{
+    struct window_list *list = &st->lists[kind];
+    if (entry->at[kind] == 0)
+        return;
+    struct window_entry *last = list->items[--list->count];
+    list->items[entry->at[kind] - 1] = last;
+    last->at[kind] = entry->at[kind];
+    entry->at[kind] = 0;
+}
+
+/* Of a list that every session is in when it ends: none but the entry is touched. */
+static void unlist_save(struct pipe_window *st, struct window_entry *entry)
+{
+    struct window_list *list = &st->lists[WINDOW_SAVE];
+    if (entry->at[WINDOW_SAVE] == 0)
+        return;
+    list->items[entry->at[WINDOW_SAVE] - 1] = NULL;
+    list->holes++;
+    entry->at[WINDOW_SAVE] = 0;
+}
+
+/* --- Release --------------------------------------------------------------------------------- */
 
 static void remove_from_table(struct pipe_window *st, const struct window_entry *entry)
 {
@@ -225,29 +263,39 @@ static void remove_from_table(struct pipe_window *st, const struct window_entry 
     st->entry_count--;
 }
 
-static void free_entry(struct pipe_window *st, struct window_entry *entry)
+static void free_parts(struct pipe_window *st, struct window_entry *entry)
 {
-    window_drop_panes(st, entry, 0, entry->pane_count);
-    window_free_slider(st, entry->closing);
-    window_free_slider(st, entry->again);
-    st->memory_bytes -=
-        held_bytes(st, entry->key_bytes) + entry->sent_capacity * sizeof *entry->sent;
     if (!has_panes_inside(entry)) {
         st->memory_bytes -= (uint64_t)entry->pane_capacity * st->stride;
         free(entry->panes);
     }
+    if (st->sessions)
+        return;
+    window_free_slider(st, entry->closing);
+    window_free_slider(st, entry->again);
+    st->memory_bytes -= entry->sent_capacity * sizeof *entry->sent;
     free(entry->sent);
+}
+
+static void free_entry(struct pipe_window *st, struct window_entry *entry)
+{
+    if (entry->pane_count > 0)
+        window_drop_panes(st, entry, 0, entry->pane_count);
+    free_parts(st, entry);
+    st->memory_bytes -= held_bytes(st, entry->key_bytes);
     spare_entry(st, entry, entry_bytes(st, entry->key_bytes));
 }
 
-void window_release(struct pipe_window *st, struct window_entry *entry)
+void window_release_empty(struct pipe_window *st, struct window_entry *entry)
 {
-    if (entry->pane_count > 0 || entry->sent_count > 0 || (st->sessions && entry->queued > 0))
-        return;
-    for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)
-        window_unlist(st, kind, entry);
-    if (!st->sessions)
+    if (!st->sessions) {
+        window_unlist(st, WINDOW_DIRTY, entry);
+        window_unlist(st, WINDOW_EARLY, entry);
         window_schedule(st, entry, PIPE_TIME_MAX);
+    } else if (entry->queued.due != PIPE_TIME_MAX) {
+        due_queue_remove(&st->queue, &entry->queued);
+    }
+    unlist_save(st, entry);
     remove_from_table(st, entry);
     free_entry(st, entry);
 }
@@ -266,35 +314,6 @@ void window_free_all(struct pipe_window *st)
     for (unsigned kind = 0; kind < WINDOW_LISTS; kind++)
         free(st->lists[kind].items);
     free(st->rows);
-}
-
-/* --- Lists ----------------------------------------------------------------------------------- */
-
-static void push(struct window_list *list, struct window_entry *entry)
-{
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        list->items = pipe_realloc(list->items, list->capacity * sizeof *list->items);
-    }
-    list->items[list->count++] = entry;
-}
-
-void window_enlist_new(struct pipe_window *st, enum window_list_kind kind,
-                       struct window_entry *entry)
-{
-    push(&st->lists[kind], entry);
-    entry->at[kind] = st->lists[kind].count;
-}
-
-void window_unlist(struct pipe_window *st, enum window_list_kind kind, struct window_entry *entry)
-{
-    struct window_list *list = &st->lists[kind];
-    if (entry->at[kind] == 0)
-        return;
-    struct window_entry *last = list->items[--list->count];
-    list->items[entry->at[kind] - 1] = last;
-    last->at[kind] = entry->at[kind];
-    entry->at[kind] = 0;
 }
 
 /* --- Heap by due time ------------------------------------------------------------------------ */
@@ -400,13 +419,15 @@ struct window_pane *window_pane_find(struct pipe_window *st, struct window_entry
     }
     make_room(st, entry);
     struct window_pane *pane = window_pane_at(st, entry, low);
-    memmove((uint8_t *)pane + st->stride, pane, (size_t)(entry->pane_count - low) * st->stride);
+    if (low < entry->pane_count)
+        memmove((uint8_t *)pane + st->stride, pane, (size_t)(entry->pane_count - low) * st->stride);
     memset(pane, 0, st->stride);
     pane->start = start;
     pane->first = first;
     st->def->acc->init(window_acc(pane));
     entry->pane_count++;
-    entry->irregular += !st->sessions && first != window_first_end(st->def, start);
+    if (!st->sessions)
+        entry->irregular += first != window_first_end(st->def, start);
     st->pane_count++;
     *made = true;
     return pane;
@@ -419,14 +440,15 @@ void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint3
         struct window_pane *pane = window_pane_at(st, entry, i);
         if (!st->def->acc->plain)
             st->def->acc->drop(window_acc(pane));
-        entry->irregular -= !st->sessions && pane->first != window_first_end(st->def, pane->start);
+        if (!st->sessions)
+            entry->irregular -= pane->first != window_first_end(st->def, pane->start);
         window_forget_stored_pane(st, entry, pane);
     }
     st->pane_count -= count;
     entry->pane_count -= count;
     if (from == 0)
         entry->pane_begin = entry->pane_count == 0 ? 0 : entry->pane_begin + count;
-    else
+    else if (from < entry->pane_count)
         memmove(window_pane_at(st, entry, from), window_pane_at(st, entry, from + count),
                 (size_t)(entry->pane_count - from) * st->stride);
     entry->recent = entry->pane_count == 0 ? 0 : entry->pane_count - 1;
@@ -523,6 +545,8 @@ static void sort_rows(struct window_task_row *rows, uint32_t count)
 void window_sort_rows(struct pipe_window *st)
 {
     uint32_t kept = 0;
+    if (st->row_count < 2)
+        return;
     sort_rows(st->rows, st->row_count);
     for (uint32_t i = 0; i < st->row_count; i++) {
         if (kept == 0 || st->rows[kept - 1].end != st->rows[i].end ||

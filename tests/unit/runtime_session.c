@@ -338,6 +338,31 @@ static void test_behind_exchange(void **state)
 
 /* --- Single cases ---------------------------------------------------------------------------- */
 
+/* Before anything is known of time, a key has a session, and then one that is over earlier. */
+static void test_before_time(void **state)
+{
+    struct pipe_state_def def = {.kind = PIPE_STATE_SESSION, .name = "s", .gap = 10};
+    struct bench bench;
+    (void)state;
+    def.acc = &sample_accumulator;
+    def.emit_row = record_row;
+    made.count = 0;
+    bench_open(&bench, &def, false);
+    static const int64_t times[] = {INT64_C(1767225600000000), INT64_C(1767225500000000)};
+    for (int64_t i = 0; i < 2; i++) {
+        struct event event = {.time = times[i], .value = 1, .offset = i, .key = 1};
+        event.judge = PIPE_TIME_MIN;
+        assert_true(push_event(&bench, &event));
+    }
+    assert_true(((const struct pipe_state *)bench.state)->due <= times[1] + def.gap);
+    bench_watermark(&bench, times[1] + def.gap, true);
+    assert_int_equal(made.count, 1);
+    assert_true(((const struct pipe_state *)bench.state)->due > times[1] + def.gap);
+    bench_watermark(&bench, times[0] + def.gap, true);
+    assert_int_equal(made.count, 2);
+    bench_close(&bench);
+}
+
 /* A record that overlaps two sessions makes one of them, unless `max` forbids. */
 static void test_bridge(void **state)
 {
@@ -711,12 +736,19 @@ static void test_malformed_entries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local),          cmocka_unit_test(test_behind_exchange),
-        cmocka_unit_test(test_bridge),         cmocka_unit_test(test_base),
-        cmocka_unit_test(test_base_given_up),  cmocka_unit_test(test_malformed_entries),
-        cmocka_unit_test(test_spilled_bridge), cmocka_unit_test(test_spilled_late),
-        cmocka_unit_test(test_spilled_dues),   cmocka_unit_test(test_spilled_base),
-        cmocka_unit_test(test_spilled_again),  cmocka_unit_test(test_spilled_damaged),
+        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_behind_exchange),
+        cmocka_unit_test(test_before_time),
+        cmocka_unit_test(test_bridge),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base_given_up),
+        cmocka_unit_test(test_malformed_entries),
+        cmocka_unit_test(test_spilled_bridge),
+        cmocka_unit_test(test_spilled_late),
+        cmocka_unit_test(test_spilled_dues),
+        cmocka_unit_test(test_spilled_base),
+        cmocka_unit_test(test_spilled_again),
+        cmocka_unit_test(test_spilled_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
