@@ -532,28 +532,24 @@ static inline void find_windows(struct pipe_window *st, int64_t time)
     st->cached = true;
 }
 
-struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
-                                   const struct pipe_record *record, bool is_ahead)
+/* What judges a record, beside W. Behind an exchange its own partition's watermark is ahead of W.
+ */
+static inline int64_t judge_of(const struct pipe_task *task, const struct pipe_window *st,
+                               const struct pipe_record *record)
 {
-    struct pipe_window *st = task->states[state];
+    if (!record->has_position || PIPE_LIKELY(task->source != NULL && !st->def->judge_by_record))
+        return st->advanced;
+    int64_t own = pipe_time_sub(record->watermark, st->def->delay);
+    return own > st->advanced ? own : st->advanced;
+}
+
+/* A record of which some windows may be over, or that may change more than one pane's counts. */
+static __attribute__((noinline)) struct pipe_window_hit
+take_or_refuse(struct pipe_task *task, struct pipe_window *st, int64_t judge, bool is_ahead)
+{
     const struct pipe_state_def *def = st->def;
     struct pipe_counters *counters = counters_of(task, st);
     struct pipe_window_hit hit = {NULL, 0, 0};
-    /* Rows made by a window come while W moves on, and are never late: they see W as it was for
-     * this state. Records are judged by their own partition's watermark, which behind an exchange
-     * is ahead of W. */
-    if (!st->ready)
-        window_make_ready(st);
-    int64_t judge = st->advanced;
-    if (PIPE_LIKELY(record->has_position)) {
-        window_see(task, st, pipe_time_sub(task->watermark, def->delay));
-        judge = st->advanced;
-        if (task->source == NULL || def->judge_by_record) {
-            int64_t own = pipe_time_sub(record->watermark, def->delay);
-            judge = own > judge ? own : judge;
-        }
-    }
-    find_windows(st, record->event_time);
     int64_t first = st->pane_first, last = st->pane_last;
     uint64_t count = window_ends(def, first, last);
     counters->window_in += count;
@@ -571,6 +567,46 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     hit.acc = window_acc(take(st, entry, st->pane_start, first, last, 1));
     window_check_spilled(task, st);
     return hit;
+}
+
+/* What most records do: they lie in the one window that the record of their key before them lay in,
+ * and that has not ended. NULL: this one may do otherwise. */
+static inline struct window_pane *recent_pane(const struct pipe_window *st,
+                                              const struct window_entry *entry)
+{
+    if (PIPE_UNLIKELY(entry->recent >= entry->pane_count || entry->closing != NULL ||
+                      entry->again != NULL))
+        return NULL;
+    struct window_pane *pane = window_pane_at(st, entry, entry->recent);
+    return pane->start == st->pane_start && pane->first == st->pane_first ? pane : NULL;
+}
+
+struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
+                                   const struct pipe_record *record, bool is_ahead)
+{
+    struct pipe_window *st = task->states[state];
+    if (PIPE_UNLIKELY(!st->ready))
+        window_make_ready(st);
+    /* Rows made by a window come while W moves on, and are never late: they see W as it was for
+     * this state. */
+    if (PIPE_LIKELY(record->has_position))
+        window_see(task, st, window_delayed(st->def, task->watermark));
+    int64_t judge = judge_of(task, st, record);
+    find_windows(st, record->event_time);
+    if (PIPE_UNLIKELY(!st->simple || st->pane_first <= judge))
+        return take_or_refuse(task, st, judge, is_ahead);
+    struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
+    struct window_pane *pane = recent_pane(st, entry);
+    if (PIPE_UNLIKELY(pane == NULL))
+        return take_or_refuse(task, st, judge, is_ahead);
+    counters_of(task, st)->window_in++;
+    st->open++;
+    pane->records++;
+    pane->units++;
+    pane->save = true;
+    window_enlist(st, WINDOW_SAVE, entry);
+    window_check_spilled(task, st);
+    return (struct pipe_window_hit){window_acc(pane), 0, 0};
 }
 
 static void bad_partial(struct pipe_task *task, const struct pipe_window *st,
@@ -645,6 +681,7 @@ static void *window_create(const struct pipe_state_def *def, const struct pipe_h
     st->seed = *hash_key;
     st->stride = (uint32_t)(WINDOW_ACC_OFFSET + ((def->acc->size_bytes + 15) & ~15u));
     st->pane_length = greatest_divisor(def->size, def->every);
+    st->simple = def->size == def->every && def->emit != PIPE_EMIT_UPDATE;
     st->advanced = st->saved_advanced = PIPE_TIME_MIN;
     st->state.due = PIPE_TIME_MAX;
     st->ready = true;

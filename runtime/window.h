@@ -149,7 +149,8 @@ struct pipe_window {
     int64_t pane_start, pane_first,
         pane_last; /* of the record before: of its pane, and of its windows */
     bool cached;
-    bool ready; /* dues are known; false behind a load */
+    bool simple; /* tumbling, and no early rows: a record changes one pane, mostly nothing else */
+    bool ready;  /* dues are known; false behind a load */
     struct window_slot *slots;
     uint32_t slot_capacity, entry_count;
     struct window_heap heap;
@@ -243,24 +244,25 @@ static inline uint64_t window_fold(uint64_t a, uint64_t b)
  * choose keys that fall into one place. Two keys may have the same. */
 static inline uint64_t window_hash(const struct pipe_window *st, const void *key, size_t key_bytes)
 {
-    const uint8_t *at = (const uint8_t *)key;
+    const uint8_t *at = (const uint8_t *)key, *end = at + key_bytes;
     uint64_t first = 0, last = 0, hash = st->seed.high ^ key_bytes;
-    size_t left = key_bytes;
-    for (; left > 16; at += 16, left -= 16) {
+    if (key_bytes > 16) {
+        for (; at + 16 < end; at += 16) {
+            memcpy(&first, at, 8);
+            memcpy(&last, at + 8, 8);
+            hash = window_fold(first ^ st->seed.low, last ^ hash);
+        }
+        memcpy(&first, end - 16, 8); /* what is left, and some of what was taken */
+        memcpy(&last, end - 8, 8);
+    } else if (key_bytes >= 8) {
         memcpy(&first, at, 8);
-        memcpy(&last, at + 8, 8);
-        hash = window_fold(first ^ st->seed.low, last ^ hash);
-    }
-    first = last = 0;
-    if (left >= 8) {
-        memcpy(&first, at, 8);
-        memcpy(&last, at + left - 8, 8);
-    } else if (left >= 4) {
+        memcpy(&last, end - 8, 8);
+    } else if (key_bytes >= 4) {
         memcpy(&first, at, 4);
-        memcpy(&last, at + left - 4, 4);
-    } else if (left > 0) {
+        memcpy(&last, end - 4, 4);
+    } else if (key_bytes > 0) {
         memcpy(&first, at, 1);
-        first |= (uint64_t)at[left / 2] << 8 | (uint64_t)at[left - 1] << 16;
+        first |= (uint64_t)at[key_bytes / 2] << 8 | (uint64_t)end[-1] << 16;
     }
     hash = window_fold(first ^ st->seed.low, last ^ hash);
     return window_fold(hash ^ st->seed.low, 0x9E3779B97F4A7C15u);
@@ -283,19 +285,35 @@ static inline bool window_is_key(const struct window_entry *entry, const void *k
     return PIPE_LIKELY(entry->key_bytes == key_bytes) &&
            PIPE_LIKELY(pipe_bytes_equal(entry->key, key, key_bytes));
 }
+/* The slot of the key, or the free one where it would be. The table must not be empty. */
+static inline __attribute__((always_inline)) struct window_slot *
+window_slot_of(const struct pipe_window *st, uint64_t hash, const void *key, size_t key_bytes)
+{
+    uint32_t mask = st->slot_capacity - 1, i = (uint32_t)hash & mask;
+    for (; st->slots[i].entry != NULL; i = (i + 1) & mask) {
+        if (PIPE_LIKELY(st->slots[i].hash == hash) &&
+            window_is_key(st->slots[i].entry, key, key_bytes))
+            break;
+    }
+    return &st->slots[i];
+}
+/* Makes the entry of a key that has none in memory, and would be in that slot; NULL: the table is
+ * empty. */
+struct window_entry *window_make_entry(struct pipe_window *st, struct window_slot *slot,
+                                       uint64_t hash, const void *key, size_t key_bytes);
 /* The entry of the key in hand, made if need be. */
-static inline struct window_entry *window_entry_in_hand(const struct pipe_task *task,
-                                                        struct pipe_window *st, bool is_ahead)
+static inline __attribute__((always_inline)) struct window_entry *
+window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st, bool is_ahead)
 {
     const struct pipe_buf *key = is_ahead ? &st->state.keys[task->ahead_index] : &task->key;
     uint64_t hash = is_ahead ? st->ahead[task->ahead_index] : window_hash(st, key->data, key->size);
+    struct window_slot *slot = NULL;
     if (PIPE_LIKELY(st->slot_capacity > 0)) {
-        const struct window_slot *slot = &st->slots[hash & (st->slot_capacity - 1)];
-        if (PIPE_LIKELY(slot->hash == hash && slot->entry != NULL) &&
-            window_is_key(slot->entry, key->data, key->size))
+        slot = window_slot_of(st, hash, key->data, key->size);
+        if (PIPE_LIKELY(slot->entry != NULL))
             return slot->entry;
     }
-    return window_entry_of(st, hash, key->data, key->size);
+    return window_make_entry(st, slot, hash, key->data, key->size);
 }
 /* Asks for what window_release will touch besides the entry. */
 PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
@@ -369,8 +387,15 @@ const struct window_pane *window_total_of(struct pipe_window *st, struct window_
 
 #define WINDOW_PANE_KEY 17u /* bytes before the key of an entry */
 
-void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
-                               const struct window_pane *pane);
+void window_forget_pane(struct pipe_window *st, const struct window_entry *entry,
+                        const struct window_pane *pane);
+static inline void window_forget_stored_pane(struct pipe_window *st,
+                                             const struct window_entry *entry,
+                                             const struct window_pane *pane)
+{
+    if (pane->stored)
+        window_forget_pane(st, entry, pane);
+}
 void window_forget_stored_sent(struct pipe_window *st, const struct window_entry *entry,
                                const struct window_sent *sent);
 void window_write_partial(const struct window_entry *entry, const struct pipe_state_def *def,

@@ -40,11 +40,9 @@ static void removed_size(struct pipe_window *st, uint32_t size)
     st->removed_count++;
 }
 
-void window_forget_stored_pane(struct pipe_window *st, const struct window_entry *entry,
-                               const struct window_pane *pane)
+void window_forget_pane(struct pipe_window *st, const struct window_entry *entry,
+                        const struct window_pane *pane)
 {
-    if (!pane->stored)
-        return;
     removed_size(st, WINDOW_PANE_KEY + entry->key_bytes);
     pane_key(st, &st->removed, entry, pane);
 }

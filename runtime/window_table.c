@@ -6,7 +6,17 @@
 
 #include "window.h"
 
-/* --- Hash table: linear probing, at most two thirds used ------------------------------------- */
+/* --- Hash table: linear probing ----------------------------------------------------------------
+ */
+
+#define SMALL_TABLE 1024u /* slots */
+
+/* At most half used, and less where that costs next to nothing: most keys are in their own slot. */
+static inline bool is_full(const struct pipe_window *st)
+{
+    uint32_t most = st->slot_capacity / (st->slot_capacity <= SMALL_TABLE ? 4 : 2);
+    return PIPE_UNLIKELY(st->entry_count >= most);
+}
 
 static void grow_table(struct pipe_window *st)
 {
@@ -36,18 +46,13 @@ static uint32_t panes_inside(const struct pipe_window *st)
     return st->sessions ? SESSION_PANES_INSIDE : WINDOW_PANES_INSIDE;
 }
 
+/* An entry takes one more: behind its header in the heap the next begins a line later. */
 #define LINE_BYTES 64u
 
 static size_t entry_bytes(const struct pipe_window *st, size_t key_bytes)
 {
     size_t bytes = inside_offset(key_bytes) + (size_t)panes_inside(st) * st->stride;
     return (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
-}
-
-/* What an entry takes of memory: behind the header of one the next begins a line later. */
-static size_t held_bytes(const struct pipe_window *st, size_t key_bytes)
-{
-    return entry_bytes(st, key_bytes) + LINE_BYTES;
 }
 
 static void *new_entry(struct pipe_window *st, size_t bytes)
@@ -104,19 +109,23 @@ PIPE_FETCHES fetch_entry(const struct pipe_window *st, const struct window_entry
         __builtin_prefetch((const uint8_t *)entry + 256);
 }
 
+/* Of few keys all is in the nearest caches anyway. */
+#define FEW_ENTRIES 128u
+
 void window_ask(void *state, uint32_t wanted)
 {
     struct pipe_window *st = state;
     uint32_t mask = st->slot_capacity - 1;
+    bool is_far = st->entry_count > FEW_ENTRIES;
     for (uint32_t left = wanted; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctz(left);
         const struct pipe_buf *key = &st->state.keys[index];
         uint64_t hash = st->ahead[index] = window_hash(st, key->data, key->size);
-        if (st->slot_capacity > 0)
+        if (is_far)
             __builtin_prefetch(&st->slots[hash & mask]);
     }
     /* Of the group before, whose turn is next, the slots have come by now. */
-    for (uint32_t left = st->slot_capacity > 0 ? wanted : 0; left != 0; left &= left - 1) {
+    for (uint32_t left = is_far ? wanted : 0; left != 0; left &= left - 1) {
         uint32_t before = ((uint32_t)__builtin_ctz(left) + PIPE_AHEAD / 2) % PIPE_AHEAD;
         uint64_t hash = st->ahead[before];
         const struct window_slot *slot = &st->slots[hash & mask];
@@ -127,15 +136,13 @@ void window_ask(void *state, uint32_t wanted)
     }
 }
 
-static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, const void *key,
-                                       size_t key_bytes)
+static struct window_entry *make_entry(struct pipe_window *st, struct window_slot *slot,
+                                       uint64_t hash, const void *key, size_t key_bytes)
 {
-    uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
-    while (st->slots[i].entry != NULL)
-        i = (i + 1) & (st->slot_capacity - 1);
     if (key_bytes > UINT32_MAX)
         pipe_out_of_memory();
-    struct window_entry *entry = new_entry(st, entry_bytes(st, key_bytes));
+    size_t bytes = entry_bytes(st, key_bytes);
+    struct window_entry *entry = new_entry(st, bytes);
     memset(entry, 0, sizeof *entry);
     entry->panes = (uint8_t *)entry + inside_offset(key_bytes);
     entry->pane_capacity = panes_inside(st);
@@ -145,51 +152,57 @@ static struct window_entry *make_entry(struct pipe_window *st, uint64_t hash, co
     else
         entry->due = entry->next_close = PIPE_TIME_MAX;
     entry->key_bytes = (uint32_t)key_bytes;
-    if (key_bytes > 0)
-        memcpy(entry->key, key, key_bytes);
-    st->slots[i] = (struct window_slot){hash, entry};
+    pipe_bytes_copy(entry->key, key, key_bytes);
+    *slot = (struct window_slot){hash, entry};
     st->entry_count++;
-    st->memory_bytes += held_bytes(st, key_bytes);
+    st->memory_bytes += bytes + LINE_BYTES;
     return entry;
+}
+
+static struct window_slot *free_slot(const struct pipe_window *st, uint64_t hash)
+{
+    uint32_t mask = st->slot_capacity - 1, i = (uint32_t)hash & mask;
+    while (st->slots[i].entry != NULL)
+        i = (i + 1) & mask;
+    return &st->slots[i];
 }
 
 struct window_entry *window_new_entry(struct pipe_window *st, const void *key, size_t key_bytes)
 {
-    if (st->entry_count >= st->slot_capacity / 3 * 2)
+    uint64_t hash = window_hash(st, key, key_bytes);
+    if (is_full(st))
         grow_table(st);
-    return make_entry(st, window_hash(st, key, key_bytes), key, key_bytes);
+    return make_entry(st, free_slot(st, hash), hash, key, key_bytes);
 }
 
-/* The table must not be empty. */
-static inline struct window_entry *find(const struct pipe_window *st, uint64_t hash,
-                                        const void *key, size_t key_bytes)
+struct window_entry *window_make_entry(struct pipe_window *st, struct window_slot *slot,
+                                       uint64_t hash, const void *key, size_t key_bytes)
 {
-    uint32_t i = (uint32_t)hash & (st->slot_capacity - 1);
-    for (; st->slots[i].entry != NULL; i = (i + 1) & (st->slot_capacity - 1)) {
-        struct window_entry *entry = st->slots[i].entry;
-        if (st->slots[i].hash != hash)
-            continue;
-        if (window_is_key(entry, key, key_bytes))
-            return entry;
+    if (PIPE_UNLIKELY(st->spilled.count > 0)) {
+        struct window_entry *back = window_come_back(st, hash, key, key_bytes);
+        if (back != NULL)
+            return back;
     }
-    return NULL;
+    if (is_full(st)) {
+        grow_table(st);
+        slot = free_slot(st, hash);
+    }
+    return make_entry(st, slot, hash, key, key_bytes);
 }
 
 struct window_entry *window_find(const struct pipe_window *st, uint64_t hash, const void *key,
                                  size_t key_bytes)
 {
-    return st->slot_capacity == 0 ? NULL : find(st, hash, key, key_bytes);
+    return st->slot_capacity == 0 ? NULL : window_slot_of(st, hash, key, key_bytes)->entry;
 }
 
 struct window_entry *window_entry_of(struct pipe_window *st, uint64_t hash, const void *key,
                                      size_t key_bytes)
 {
-    if (PIPE_UNLIKELY(st->entry_count >= st->slot_capacity / 3 * 2))
-        grow_table(st);
-    struct window_entry *entry = find(st, hash, key, key_bytes);
-    if (entry == NULL && PIPE_UNLIKELY(st->spilled.count > 0))
-        entry = window_come_back(st, hash, key, key_bytes);
-    return entry != NULL ? entry : make_entry(st, hash, key, key_bytes);
+    struct window_slot *slot =
+        st->slot_capacity == 0 ? NULL : window_slot_of(st, hash, key, key_bytes);
+    return slot != NULL && slot->entry != NULL ? slot->entry
+                                               : window_make_entry(st, slot, hash, key, key_bytes);
 }
 
 /* --- Lists ----------------------------------------------------------------------------------- */
@@ -279,11 +292,12 @@ static void free_parts(struct pipe_window *st, struct window_entry *entry)
 
 static void free_entry(struct pipe_window *st, struct window_entry *entry)
 {
+    size_t bytes = entry_bytes(st, entry->key_bytes);
     if (entry->pane_count > 0)
         window_drop_panes(st, entry, 0, entry->pane_count);
     free_parts(st, entry);
-    st->memory_bytes -= held_bytes(st, entry->key_bytes);
-    spare_entry(st, entry, entry_bytes(st, entry->key_bytes));
+    st->memory_bytes -= bytes + LINE_BYTES;
+    spare_entry(st, entry, bytes);
 }
 
 void window_release_empty(struct pipe_window *st, struct window_entry *entry)
@@ -433,25 +447,33 @@ struct window_pane *window_pane_find(struct pipe_window *st, struct window_entry
     return pane;
 }
 
+static inline void drop_pane(struct pipe_window *st, struct window_entry *entry,
+                             struct window_pane *pane)
+{
+    if (!st->def->acc->plain)
+        st->def->acc->drop(window_acc(pane));
+    if (!st->sessions)
+        entry->irregular -= pane->first != window_first_end(st->def, pane->start);
+    window_forget_stored_pane(st, entry, pane);
+}
+
 void window_drop_panes(struct pipe_window *st, struct window_entry *entry, uint32_t from,
                        uint32_t count)
 {
-    for (uint32_t i = from; i < from + count; i++) {
-        struct window_pane *pane = window_pane_at(st, entry, i);
-        if (!st->def->acc->plain)
-            st->def->acc->drop(window_acc(pane));
-        if (!st->sessions)
-            entry->irregular -= pane->first != window_first_end(st->def, pane->start);
-        window_forget_stored_pane(st, entry, pane);
-    }
+    for (uint32_t i = from; i < from + count; i++)
+        drop_pane(st, entry, window_pane_at(st, entry, i));
     st->pane_count -= count;
     entry->pane_count -= count;
+    if (entry->pane_count == 0) {
+        entry->pane_begin = entry->recent = 0;
+        return;
+    }
     if (from == 0)
-        entry->pane_begin = entry->pane_count == 0 ? 0 : entry->pane_begin + count;
+        entry->pane_begin += count;
     else if (from < entry->pane_count)
         memmove(window_pane_at(st, entry, from), window_pane_at(st, entry, from + count),
                 (size_t)(entry->pane_count - from) * st->stride);
-    entry->recent = entry->pane_count == 0 ? 0 : entry->pane_count - 1;
+    entry->recent = entry->pane_count - 1;
 }
 
 /* --- Sent windows ---------------------------------------------------------------------------- */
