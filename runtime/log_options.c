@@ -36,6 +36,7 @@ rocksdb_options_t *log_options(rocksdb_block_based_table_options_t *table, bool 
     rocksdb_options_set_write_buffer_size(options, 24u << 20);
     rocksdb_options_set_max_write_buffer_number(options, 2);
     rocksdb_options_set_max_open_files(options, 512);
+    rocksdb_options_set_max_file_opening_threads(options, 1);
     /* A torn last commit is dropped; damage before it is an error. */
     rocksdb_options_set_wal_recovery_mode(options, 0);
     rocksdb_options_set_block_based_table_factory(options, table);

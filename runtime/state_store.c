@@ -460,6 +460,7 @@ static void tune(struct pipe_store *store)
     rocksdb_options_set_allow_concurrent_memtable_write(store->options, 0);
     rocksdb_options_set_compression(store->options, rocksdb_no_compression);
     rocksdb_options_set_max_open_files(store->options, 128);
+    rocksdb_options_set_max_file_opening_threads(store->options, 1);
     write_count_options(store->options);
     /* Any prefix of the saves is a valid state. */
     rocksdb_options_set_wal_recovery_mode(store->options, 2);
