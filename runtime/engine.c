@@ -196,6 +196,16 @@ static bool at_ends(const struct pipe_engine *engine)
     return engine_drained(engine);
 }
 
+/* An earlier process has committed the last row that there will ever be: of a topic nobody knows.
+ */
+static bool is_over(const struct pipe_engine *engine)
+{
+    bool files = engine->resumed && !engine->log->grouped;
+    for (uint32_t i = 0; i < engine->plan->source_count; i++)
+        files = files && engine->sources[i].files;
+    return files && at_ends(engine);
+}
+
 bool engine_open_log(struct pipe_engine *engine)
 {
     char error[512];
@@ -233,7 +243,7 @@ bool engine_open(struct pipe_engine *engine)
     if (!engine_recover(engine))
         return false;
     engine->begun = true;
-    if (!engine_open_outputs(engine))
+    if (!engine_open_outputs(engine, is_over(engine)))
         return false;
     metrics_opened(engine);
     if (engine->log->grouped)

@@ -455,9 +455,9 @@ void engine_sleep_us(int64_t us);
 bool engine_setup(struct pipe_engine *engine);
 /* engine_outputs.c. check: which files the sinks write, and that nothing is lost by it; nothing is
  * opened yet. open: cuts them back to what was committed; the log knows new ones before their first
- * byte. */
+ * byte. is_over: there is nothing to cut but what is somebody else's, and that is refused. */
 bool engine_check_outputs(struct pipe_engine *engine);
-bool engine_open_outputs(struct pipe_engine *engine);
+bool engine_open_outputs(struct pipe_engine *engine, bool is_over);
 /* Into engine->scratch: what the log keeps of a file at a length. */
 void engine_encode_output(struct pipe_engine *engine, const struct engine_sink *sink,
                           int64_t length_bytes);

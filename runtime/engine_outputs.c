@@ -327,13 +327,34 @@ bool engine_check_outputs(struct pipe_engine *engine)
 
 /* ---- Opening ---- */
 
+static long long uncommitted_bytes(const struct engine_sink *sink)
+{
+    struct stat about;
+    bool more = sink->known && sink->path != NULL && stat(sink->path, &about) == 0 &&
+                S_ISREG(about.st_mode) && about.st_size > sink->committed_bytes;
+    return more ? (long long)about.st_size - sink->committed_bytes : 0;
+}
+
 /* What an earlier process wrote behind its last commit is about to be cut off. */
 static void tell_uncommitted(const struct engine_sink *sink)
 {
-    struct stat about;
-    if (sink->known && stat(sink->path, &about) == 0 && about.st_size > sink->committed_bytes)
+    long long bytes = uncommitted_bytes(sink);
+    if (bytes > 0)
         pipe_message(PIPE_INFO, "cut back to the last commit", "sink=%s bytes=%lld",
-                     sink->def->name, (long long)about.st_size - sink->committed_bytes);
+                     sink->def->name, bytes);
+}
+
+/* Of a run that had committed its last row before no process of it wrote behind that. */
+static bool check_uncommitted(struct pipe_engine *engine, const struct engine_sink *sink)
+{
+    long long bytes = uncommitted_bytes(sink);
+    return bytes == 0 ||
+           engine_fail(engine, PIPE_EXIT_STATE,
+                       "sink %s: %s has %lld bytes behind the %lld that were committed, and this "
+                       "run is at its end, so they are somebody else's; take them out of it "
+                       "(truncate -s %lld %s), or begin again in another directory than %s",
+                       sink->def->name, sink->path, bytes, (long long)sink->committed_bytes,
+                       (long long)sink->committed_bytes, sink->path, engine->dir);
 }
 
 void engine_encode_output(struct pipe_engine *engine, const struct engine_sink *sink,
@@ -382,12 +403,14 @@ static bool begin_output(struct pipe_engine *engine, struct engine_sink *sink, b
 }
 
 /* All are held before one is cut or replaced: a run that is refused has changed none. */
-bool engine_open_outputs(struct pipe_engine *engine)
+bool engine_open_outputs(struct pipe_engine *engine, bool is_over)
 {
     bool claimed = false;
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {
         struct engine_sink *sink = &engine->sinks[i];
         if (has_output(engine, sink) && !open_output(engine, sink))
+            return false;
+        if (is_over && !check_uncommitted(engine, sink))
             return false;
     }
     for (uint32_t i = 0; i < engine->plan->sink_count; i++) {

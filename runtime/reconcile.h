@@ -12,6 +12,7 @@
  *   reconcile_actual.c  actual rows: committed topics, and files up to the committed length
  *   reconcile_tables.c  tables, as files or on a server, against the topics that they follow
  *   reconcile_checks.c  equations: counters, the ledger against the counters
+ *   reconcile_end.c     how far the run is
  *   reconcile_report.c  the table, the first differing rows; or one JSON object
  *
  * Rows are compared as multisets of hashes; the bytes of the few that differ are found by a second
@@ -54,6 +55,10 @@ struct reconcile_layer {
     int32_t disordered; /* raw: a partition whose records are not in the order of sending; -1 */
     uint64_t injected;  /* raw: records that `inject` put there */
     uint64_t beside;    /* of them beside those of the ledger: all, or without one none */
+    uint64_t unread;    /* raw, exchange: records behind the committed positions of who reads it */
+    bool more_traffic;  /* raw: what feeds it is not at its count */
+    uint64_t shipped, received; /* exchange: rows, by the committed counters of both sides */
+    uint64_t behind_bytes;      /* sinks that are files: behind the committed length */
     struct reconcile_table *table; /* NULL: it is none */
     char trouble[600];             /* why it is not equal, beside rows; "": nothing */
 };
@@ -235,7 +240,23 @@ bool reconcile_check_holds(const struct reconcile_check *check);
 void reconcile_check_task(struct reconcile *r, struct engine_task *task);
 bool reconcile_check_totals(struct reconcile *r);
 
+/* reconcile_end.c */
+/* The committed position of the task is at the end of what it reads; known of Kafka when it has
+ * run again. */
+bool reconcile_task_drained(const struct reconcile *r, uint32_t task);
+/* The same of all that read this input or exchange; of others true. */
+bool reconcile_layer_at_end(const struct reconcile *r, const struct reconcile_layer *layer);
+bool reconcile_at_end(const struct reconcile *r); /* of all */
+/* The run will never write another row: its inputs are files, and it is at their ends. */
+bool reconcile_is_over(const struct reconcile *r);
+/* A record of an input or exchange is there: counts it if nobody has read it. */
+void reconcile_note_unread(struct reconcile *r, struct reconcile_layer *layer, int32_t partition,
+                           int64_t offset);
+/* Nothing at the end. */
+void reconcile_print_end(const struct reconcile *r, FILE *to);
+
 /* reconcile_report.c */
+struct pipe_comparison reconcile_sum(const struct reconcile_layer *layer); /* of its parts */
 bool reconcile_report(struct reconcile *r, FILE *to); /* the verdict */
 
 #endif

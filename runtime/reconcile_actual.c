@@ -56,6 +56,8 @@ static bool scan_partition(struct reconcile *r, struct reconcile_layer *layer, i
     while ((state = reconcile_read(r, reader, (uint32_t)layer->topic, partition, BATCH_RECORDS,
                                    &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++) {
+            if (layer->kind == RECONCILE_EXCHANGE)
+                reconcile_note_unread(r, layer, partition, records[i].offset);
             bool merged = layer->merges && reconcile_add_partial(r, layer, PIPE_ACTUAL, partition,
                                                                  records[i].payload);
             if (!merged && !reconcile_take_marker(r, layer, partition, records[i].payload))
@@ -205,6 +207,22 @@ static bool committed_length(struct reconcile *r, const char *sink, int64_t *len
     return ok;
 }
 
+/* A run that was killed in a commit leaves some; one at its end can't have. */
+static void judge_behind(struct reconcile *r, struct reconcile_layer *layer, int64_t length,
+                         int64_t size)
+{
+    const char *path = r->engine->sinks[layer->index].path;
+    if (size <= length)
+        return;
+    layer->behind_bytes = (uint64_t)(size - length);
+    if (reconcile_is_over(r))
+        trouble(layer,
+                "has %" PRIu64 " bytes behind the %" PRId64 " that were committed, and this run is "
+                "at its end, so they are somebody else's: `truncate -s %" PRId64 " %.300s` removes "
+                "them",
+                layer->behind_bytes, length, length, path);
+}
+
 static bool scan_file(struct reconcile *r, struct reconcile_layer *layer)
 {
     const struct pipe_sink_def *sink = &r->plan->sinks[layer->index];
@@ -238,6 +256,7 @@ static bool scan_file(struct reconcile *r, struct reconcile_layer *layer)
         scan_container(r, layer, path, length);
     else
         ok = scan_lines(r, layer, file, length);
+    judge_behind(r, layer, length, about.st_size);
     fclose(file);
     return ok;
 }

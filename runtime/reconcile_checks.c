@@ -342,19 +342,24 @@ static void check_source(struct reconcile *r, uint32_t source, const struct pipe
 
 static bool is_drained(const struct reconcile *r)
 {
-    const struct pipe_engine *engine = r->engine;
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        const struct engine_task *task = &engine->tasks[t];
-        int32_t source = task->task.stage->source;
-        bool files = source >= 0 && engine->sources[source].files;
-        const struct engine_committed *c = &r->committed[t];
-        if (r->kafka ? r->undrained[t]
-            : files  ? !c->ended
-                     : c->position.offset <
-                          engine->log->ops->end(engine->log, task->topic, task->task.partition))
+    for (uint32_t t = 0; t < r->engine->task_count; t++) {
+        if (!reconcile_task_drained(r, t))
             return false;
     }
     return true;
+}
+
+static void note_flight(struct reconcile *r, const struct pipe_counters *totals)
+{
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        struct reconcile_layer *layer = &r->layers[i];
+        int32_t stream =
+            layer->kind == RECONCILE_EXCHANGE ? r->engine->exchanges[layer->index].stream : -1;
+        if (stream < 0)
+            continue;
+        layer->shipped = totals[stream].shipped;
+        layer->received = totals[stream].received;
+    }
 }
 
 static void check_conservation(struct reconcile *r, const struct pipe_counters *totals)
@@ -396,6 +401,7 @@ bool reconcile_check_totals(struct reconcile *r)
     }
     if (ok)
         check_conservation(r, totals);
+    note_flight(r, totals);
     for (uint32_t i = 0; i < rejects.count; i++) {
         free(rejects.items[i].rule);
         free(rejects.items[i].reason);

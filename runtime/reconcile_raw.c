@@ -144,6 +144,9 @@ static bool regenerate(struct raw *raw)
         }
         reconcile_progress(r, 1);
     }
+    /* Of a directory's own: on Kafka traffic is another process's, files are there as a whole. */
+    if (ok && !r->kafka && raw->head->options.count > 0 && raw->layer->trouble[0] == '\0')
+        raw->layer->more_traffic = pipe_feeder_next(feeder, &record);
     pipe_feeder_close(feeder);
     pipe_buf_free(&line);
     pipe_buf_free(&scratch);
@@ -236,6 +239,7 @@ static void take(struct raw *raw, const struct pipe_record *record)
         return;
     }
     chain(&raw->chains[1][record->partition], place, record->key, record->payload);
+    reconcile_note_unread(r, raw->layer, record->partition, record->offset);
     if (raw->ledgers == 0)
         reconcile_add(r, raw->layer, PIPE_REQUIRED, place, record->key, record->payload);
     reconcile_add(r, raw->layer, PIPE_ACTUAL, place, record->key, record->payload);

@@ -10,7 +10,7 @@
 
 static const char *const kind_names[] = {"raw", "exchange", "sink", "table"};
 
-static struct pipe_comparison sum_of(const struct reconcile_layer *layer)
+struct pipe_comparison reconcile_sum(const struct reconcile_layer *layer)
 {
     struct pipe_comparison sum = {0};
     for (uint32_t p = 0; p < layer->part_count; p++) {
@@ -119,13 +119,16 @@ static void print_layers(const struct reconcile *r, FILE *to)
             "rows", "unique", "missing", "unexpected");
     for (uint32_t i = 0; i < r->layer_count; i++) {
         const struct reconcile_layer *layer = &r->layers[i];
-        struct pipe_comparison sum = sum_of(layer);
+        struct pipe_comparison sum = reconcile_sum(layer);
         print_line(to, kind_names[layer->kind], layer->name, width, &sum,
                    reconcile_layer_equal(layer) ? "equal" : "NOT EQUAL", layer->place);
         print_parts(to, layer, width);
         if (layer->injected > 0)
             fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
                     pipe_u64_grouped(text, layer->injected));
+        if (layer->unread > 0)
+            fprintf(to, "%*s of its records %s are not read yet\n", width + 12, "",
+                    pipe_u64_grouped(text, layer->unread));
         if (layer->kind == RECONCILE_EXCHANGE)
             fprintf(to, "%*s and %s markers, by which the next stage knows the time: records too\n",
                     width + 12, "",
@@ -139,6 +142,9 @@ static void print_layers(const struct reconcile *r, FILE *to)
                     width + 12, "", pipe_u64_grouped(text, reconcile_not_yet(layer)));
         if (layer->trouble[0] != '\0')
             print_trouble(to, layer, width);
+        else if (layer->behind_bytes > 0)
+            fprintf(to, "%*s and %s bytes behind what was committed: the next run cuts them off\n",
+                    width + 12, "", pipe_u64_grouped(text, layer->behind_bytes));
     }
     for (uint32_t i = 0; i < r->plan->sink_count; i++) {
         if (r->layer_of_sink[i] < 0)
@@ -208,6 +214,7 @@ static void report_text(const struct reconcile *r, FILE *to, bool exact)
         print_rows(r, to);
         print_checks(r, to);
         fputc('\n', to);
+        reconcile_print_end(r, to);
     }
     fprintf(to, "exact %s\n", exact ? "true" : "false");
 }
@@ -238,10 +245,19 @@ static void put_comparison(struct pipe_buf *json, const struct pipe_comparison *
                     c->expected, c->actual, c->unique, c->missing, c->unexpected);
 }
 
+static void put_count(struct pipe_buf *json, const char *name, bool known, uint64_t count)
+{
+    pipe_buf_printf(json, ",\"%s\":", name);
+    if (known)
+        pipe_buf_printf(json, "%" PRIu64, count);
+    else
+        pipe_json_null(json);
+}
+
 static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t index)
 {
     const struct reconcile_layer *layer = &r->layers[index];
-    struct pipe_comparison sum = sum_of(layer);
+    struct pipe_comparison sum = reconcile_sum(layer);
     bool first = true;
     pipe_buf_printf(json, "%s{\"layer\":\"%s\",", index > 0 ? "," : "", kind_names[layer->kind]);
     put_string(json, "name", layer->name);
@@ -249,6 +265,10 @@ static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t
     put_string(json, "place", layer->place);
     pipe_buf_add_byte(json, ',');
     put_comparison(json, &sum);
+    put_count(json, "unread", layer->kind == RECONCILE_RAW || layer->kind == RECONCILE_EXCHANGE,
+              layer->unread);
+    put_count(json, "behind_bytes", layer->kind == RECONCILE_SINK && layer->topic < 0,
+              layer->behind_bytes);
     pipe_buf_printf(
         json, ",\"ledger\":%s,\"injected\":%" PRIu64 ",\"not_yet\":%" PRIu64 ",\"equal\":%s,",
         layer->kind != RECONCILE_RAW ? "null"
@@ -320,7 +340,14 @@ static void report_json(const struct reconcile *r, FILE *to, bool exact)
     }
     pipe_buf_printf(&json, "],");
     put_string(&json, "error", r->engine->failed ? r->engine->error : NULL);
-    pipe_buf_printf(&json, ",\"exact\":%s}\n", !r->compared ? "null" : exact ? "true" : "false");
+    bool ended = r->compared && reconcile_at_end(r);
+    pipe_buf_printf(&json, ",\"at_end\":%s,\"exact\":%s}\n",
+                    !r->compared ? "null"
+                    : ended      ? "true"
+                                 : "false",
+                    !r->compared ? "null"
+                    : exact      ? "true"
+                                 : "false");
     fwrite(json.data, 1, json.size, to);
     pipe_buf_free(&json);
 }

@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from harness import HERE, ROOT, Build, Failure, call, expect_different, killed
 from harness import reconcile, traffic_run, wait_for
+from ends import rows_behind_the_end_are_told, unfinished_files_are_exact, unfinished_is_exact
 from table_rows import table_rows
 
 FOLLOWED = {
@@ -118,31 +119,14 @@ def corrections_are_exact(build):
         raise Failure("other commits should have made another number of corrections")
 
 
-def unfinished_is_exact(build):
-    """A run that was killed is exact as of its last commit, also before it goes on."""
-    cwd = build.scratch / "unfinished"
-    cwd.mkdir()
-    command = traffic_run(build.clickstream, 400000, 1000, 3, "--commit-interval", "20ms")
-    table = cwd / "run/tables/clean_lake.jsonl"
-    for size in (1 << 20, 8 << 20):
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            cwd=cwd,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        wait_for(lambda: table.exists() and table.stat().st_size > size)
-        process.kill()
-        process.wait()
-        reconcile(build.clickstream, cwd, True)
-
-
 def files_are_exact(build):
     program = build.program("orders")
     cwd = build.base("orders", lambda where: make_orders(program, where))
     reconcile(program, cwd, True)
     change_byte(cwd / "elsewhere.jsonl")
     expect_different(reconcile(program, cwd, False), ["totals"], "missing", 1)
+    cwd = build.base("orders", lambda where: make_orders(program, where))
+    rows_behind_the_end_are_told(program, cwd)
     path = cwd / "orders-2.csv"
     path.write_text(path.read_text() + "2026-01-31T11:00:05Z,DE,x,19.90\n")
     text = call([program, "reconcile", "run"], cwd, expect=3)
@@ -269,7 +253,12 @@ def rows_beyond_the_commit_do_not_count(build):
     cwd = build.clicks()
     with open(cwd / "run/tables/clean_lake.jsonl", "ab") as table:
         table.write(b'{"never":"committed"}\n')
-    reconcile(build.clickstream, cwd, True)
+    verdict = reconcile(build.clickstream, cwd, True)
+    behind = {
+        layer["name"]: layer["behind_bytes"] for layer in verdict["layers"] if layer["behind_bytes"]
+    }
+    if behind != {"clean_lake": 22}:
+        raise Failure(behind)
 
 
 def shown_rows_are_the_rows(build):
@@ -672,6 +661,7 @@ TESTS = [
     demo_is_exact,
     corrections_are_exact,
     unfinished_is_exact,
+    unfinished_files_are_exact,
     files_are_exact,
     nothing_is_changed,
     damaged_lines_are_named,
