@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Primitives and what they are with a logical type. `json` on a string and `pipec.duration-ms` on a
  * long are ours; others are of the specification. A base alone has no logical type. */
@@ -144,6 +145,44 @@ static bool enter_level(struct schema_reader *reader, struct schema_value value)
     return true;
 }
 
+/* The type of Avro for a name of other languages; NULL: none is known. */
+static const char *avro_name_of(const char *name)
+{
+    static const struct {
+        const char *name, *avro;
+    } names[] = {
+        {"bool", "boolean"},  {"integer", "int"},    {"int32", "int"},      {"int64", "long"},
+        {"bigint", "long"},   {"float32", "float"},  {"float64", "double"}, {"number", "double"},
+        {"text", "string"},   {"varchar", "string"}, {"str", "string"},     {"binary", "bytes"},
+        {"object", "record"}, {"struct", "record"},  {"list", "array"},     {"dict", "map"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(names[i].name, name) == 0)
+            return names[i].avro;
+    return NULL;
+}
+
+/* Types that are written as a logical type of another: `{"type": "long", "logicalType": …}`. */
+static const char *base_of_logical(const char *name)
+{
+    static const struct {
+        const char *name, *written;
+    } names[] = {
+        {"timestamp", "{\"type\": \"long\", \"logicalType\": \"timestamp-millis\"}"},
+        {"timestamp-millis", "{\"type\": \"long\", \"logicalType\": \"timestamp-millis\"}"},
+        {"timestamp-micros", "{\"type\": \"long\", \"logicalType\": \"timestamp-micros\"}"},
+        {"datetime", "{\"type\": \"long\", \"logicalType\": \"timestamp-millis\"}"},
+        {"date", "{\"type\": \"int\", \"logicalType\": \"date\"}"},
+        {"uuid", "{\"type\": \"string\", \"logicalType\": \"uuid\"}"},
+        {"decimal", "{\"type\": \"bytes\", \"logicalType\": \"decimal\", \"precision\": 12, "
+                    "\"scale\": 2}"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(names[i].name, name) == 0)
+            return names[i].written;
+    return NULL;
+}
+
 static const struct type *unknown_type(struct schema_reader *reader, struct schema_value value,
                                        const char *name, const char *full_name)
 {
@@ -157,12 +196,17 @@ static const struct type *unknown_type(struct schema_reader *reader, struct sche
     memcpy(candidates, simple, sizeof simple);
     for (size_t i = 0; i < reader->named.count; i++)
         candidates[count++] = reader->named.items[i]->full_name;
-    const char *nearest = nearest_name(name, candidates, count);
+    const char *nearest = avro_name_of(name);
+    if (nearest == NULL)
+        nearest = nearest_name(name, candidates, count);
     if (nearest == NULL)
         nearest = nearest_name(full_name, candidates, count);
     struct diag *diag = schema_error(reader, PC5009, value, "%s has an unknown type, `%s`",
                                      reader_subject(reader), full_name);
-    if (nearest != NULL)
+    const char *logical = base_of_logical(name);
+    if (logical != NULL)
+        diag_help(diag, "write `%s`", logical);
+    else if (nearest != NULL)
         diag_help(diag, "did you mean `%s`?", nearest);
     else
         diag_help(diag, "a named type must be defined in the file, before its first use");

@@ -1,6 +1,7 @@
 /* expressions.c: types expressions: literals, paths, predicates, case, try, conversions. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "resolve.h"
 
 void poison(struct expr *expr)
@@ -122,14 +123,28 @@ void report_unknown_column(struct program *program, struct name name, const stru
     report_column(program, name, row, row_of, false);
 }
 
-/* As a value. "x" is a name: who wrote it may have meant text. */
-static void report_unknown_value(struct program *program, const name_list *path,
-                                 const struct record_type *row, const char *row_of)
+static bool is_unit(const char *name)
 {
-    struct span at = path->items[0].span;
-    bool is_quoted =
-        at.source != NULL && at.begin < at.source->size && at.source->text[at.begin] == '"';
-    report_column(program, path->items[0], row, row_of, is_quoted && path->count == 1);
+    static const char *const units[] = {"year", "quarter", "month",  "week",  "day",
+                                        "dow",  "hour",    "minute", "second"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* As a value. "x" is a name: who wrote it may have meant text, as who wrote date_part(hour, x). */
+static void report_unknown_value(struct scope *scope, const name_list *path,
+                                 const struct record_type *row)
+{
+    struct name name = path->items[0];
+    bool is_quoted = name.span.source != NULL && name.span.begin < name.span.source->size &&
+                     name.span.source->text[name.span.begin] == '"';
+    bool is_sql = strncasecmp(name.text, "current_", strlen("current_")) == 0 ||
+                  strcasecmp(name.text, "localtime") == 0 || strcasecmp(name.text, "sysdate") == 0;
+    if (!is_sql || !report_clock(scope, name))
+        report_column(scope->program, name, row, scope->row_of,
+                      path->count == 1 && (is_quoted || is_unit(name.text)));
 }
 
 bool is_untyped_null(struct scope *scope, struct expr *expr)
@@ -397,7 +412,7 @@ static void check_path(struct scope *scope, struct expr *expr)
             if (i > 0)
                 report_no_field(scope, &expr->path.items[i], record);
             else if (!kafka_path(scope, expr))
-                report_unknown_value(scope->program, &expr->path, record, scope->row_of);
+                report_unknown_value(scope, &expr->path, record);
             return;
         }
         const struct field *field = &record->fields[index];

@@ -8,8 +8,18 @@ static bool report_takes(struct scope *scope, const struct expr *call, const str
     struct program *program = scope->program;
     struct diag *diag = diag_error(program, PC3005, arg->span, "`%s` takes %s, and this is %s",
                                    call->call.text, takes, type_name(program, arg->type));
-    if (arg->type->kind == TYPE_STRING && strcmp(takes, "numbers") == 0)
-        diag_help(diag, "write `try(cast(%s as int64), 0)`", span_text(program, arg->span));
+    const char *text = span_text(program, arg->span);
+    if (strcmp(takes, "numbers") != 0)
+        return false;
+    if (arg->type->kind == TYPE_STRING)
+        diag_help(diag,
+                  "`count_distinct(%s)` counts its values; numbers that stand as text are "
+                  "`try(cast(%s as float64), 0.0)`",
+                  text, text);
+    else if (arg->type->kind == TYPE_BOOL)
+        diag_help(diag, "write `count_if(%s)`", text);
+    else if (type_is_instant(arg->type))
+        diag_help(diag, "`min(%s)` and `max(%s)` take times", text, text);
     return false;
 }
 
@@ -103,6 +113,16 @@ static bool aggregate_type(struct scope *scope, const struct expr *call, struct 
     return false;
 }
 
+/* `total = sum(x)`, as others write it. */
+static bool is_assignment(const struct expr *expr)
+{
+    if (!expr || expr->kind != EXPR_BINARY || expr->op != OP_EQ || expr->left->kind != EXPR_PATH ||
+        expr->right->kind != EXPR_CALL)
+        return false;
+    const struct function *function = function_find(expr->right->call.text);
+    return function && function->is_aggregate;
+}
+
 static bool report_no_aggregate(struct scope *scope, const struct item *item)
 {
     struct program *program = scope->program;
@@ -122,8 +142,12 @@ static bool report_no_aggregate(struct scope *scope, const struct item *item)
     }
     struct diag *diag = diag_error(program, PC3017, item->span,
                                    "an item of `aggregate` is one call of an aggregate");
-    diag_help(diag, "group by what is the same in the group, and compute on results in a next "
-                    "stream");
+    if (is_assignment(item->expr))
+        diag_help(diag, "write `%s as %s`", span_text(program, item->expr->right->span),
+                  span_text(program, item->expr->left->span));
+    else
+        diag_help(diag, "group by what is the same in the group, and compute on results in a next "
+                        "stream");
     return false;
 }
 
@@ -145,9 +169,9 @@ bool check_aggregate(struct scope *scope, const struct item *item, struct aggreg
     out->kind = (enum aggregate_kind)function->rule;
     call->function = function;
     if (call->args.count < function->min_args || call->args.count > function->max_args) {
-        diag_error(program, PC3004, call->span, "`%s` takes %u argument%s, and here are %zu",
+        diag_error(program, PC3004, call->span, "`%s` takes %u argument%s, and here %s %zu",
                    function->name, function->max_args, function->max_args == 1 ? "" : "s",
-                   call->args.count);
+                   call->args.count == 1 ? "is" : "are", call->args.count);
         return false;
     }
     bool ok = true;

@@ -489,20 +489,26 @@ static bool is_not_a_function_of_the_log(const char *name)
     return false;
 }
 
+bool report_clock(struct scope *scope, struct name name)
+{
+    if (!is_not_a_function_of_the_log(name.text))
+        return false;
+    struct diag *diag =
+        diag_error(scope->program, PC3018, name.span,
+                   "`%s` does not exist: a replay would give another answer", name.text);
+    diag_help(diag, scope->allows_kafka
+                        ? "`kafka_time` is the time at which the broker took the record"
+                        : "read a time from the record, as its event time");
+    return true;
+}
+
 static void report_unknown_function(struct scope *scope, const struct expr *expr)
 {
     struct program *program = scope->program;
     const char *name = expr->call.text;
     size_t count;
-    if (is_not_a_function_of_the_log(name)) {
-        struct diag *diag =
-            diag_error(program, PC3018, expr->call.span,
-                       "`%s` does not exist: a replay would give another answer", name);
-        diag_help(diag, scope->allows_kafka
-                            ? "`kafka_time` is the time at which the broker took the record"
-                            : "read a time from the record, as its event time");
+    if (report_clock(scope, expr->call))
         return;
-    }
     struct diag *diag =
         diag_error(program, PC3003, expr->call.span, "there is no function `%s`", name);
     const char *const *names = function_names(false, &count);
@@ -535,8 +541,8 @@ static bool check_count(struct scope *scope, const struct expr *expr)
                                            function->min_args, function->min_args == 1 ? "" : "s")
                             : arena_printf(scope->program->arena, "%u to %u arguments",
                                            function->min_args, function->max_args);
-    diag_error(scope->program, PC3004, expr->span, "`%s` takes %s, and here are %zu",
-               expr->call.text, takes, expr->args.count);
+    diag_error(scope->program, PC3004, expr->span, "`%s` takes %s, and here %s %zu",
+               expr->call.text, takes, expr->args.count == 1 ? "is" : "are", expr->args.count);
     return false;
 }
 

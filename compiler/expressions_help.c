@@ -70,12 +70,28 @@ bool help_number(struct scope *scope, struct diag *diag, const char *op, const s
     return true;
 }
 
+/* A text that is no number, against numbers: nothing that could be cast makes sense of it. */
+static bool help_no_number(struct scope *scope, struct diag *diag, const struct expr *a,
+                           const struct expr *b)
+{
+    const struct expr *text = a->kind == EXPR_STRING && a->is_literal ? a : b,
+                      *number = text == a ? b : a;
+    if (text->kind != EXPR_STRING || !text->is_literal || number->is_literal ||
+        !type_is_numeric(number->type) || reads_as_number(text))
+        return false;
+    diag_help(diag, "`%s` is a number, and %s is none", span_text(scope->program, number->span),
+              span_text(scope->program, text->span));
+    return true;
+}
+
 void help_either_conversion(struct scope *scope, struct diag *diag, const struct expr *change,
                             const struct expr *keep)
 {
     bool literal_first = keep->is_literal && !change->is_literal;
     const struct expr *first = literal_first ? keep : change,
                       *second = literal_first ? change : keep;
+    if (help_no_number(scope, diag, change, keep))
+        return;
     if (!help_conversion(scope, diag, first, second->type))
         help_conversion(scope, diag, second, first->type);
 }

@@ -71,8 +71,7 @@ static void check_entity_name(struct program *program, const struct entity *enti
     diag_help(diag, "use no `/` and no control characters, and not `.` or `..` alone");
 }
 
-/* Says it once a name, however often the name is used. */
-static bool first_time_unknown(struct resolver *resolver, const char *name)
+bool first_time_unknown(struct resolver *resolver, const char *name)
 {
     for (size_t i = 0; i < resolver->unknown.count; i++)
         if (resolver->unknown.items[i] == name)

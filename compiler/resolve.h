@@ -126,6 +126,8 @@ bool regex_check_rewrite(const char *pattern, size_t size_bytes, const char *tex
 /* The source text of a span on one line, at most 60 bytes of it. */
 const char *span_text(struct program *program, struct span span);
 int field_index(const struct record_type *row, const char *name); /* -1: none */
+/* Reports the name of a clock or of chance, which no row has; false: it is none. */
+bool report_clock(struct scope *scope, struct name name);
 /* Reports an unknown column with the nearest one; a name that was reported gets one place more. */
 void report_unknown_column(struct program *program, struct name name, const struct record_type *row,
                            const char *row_of);
@@ -205,6 +207,8 @@ const char *clause_word(enum clause_kind kind);
 /* resolve.c */
 const struct entity *entity_find(const struct resolver *resolver, const char *name);
 bool is_name_taken(const struct resolver *resolver, const char *name);
+/* False from the second time on: what is unknown is said once a name, however often it is used. */
+bool first_time_unknown(struct resolver *resolver, const char *name);
 void entity_add(struct resolver *resolver, struct entity entity); /* its name must be new */
 /* The stream of that name or NULL after a diagnostic (once a name). */
 struct stream *stream_named(struct resolver *resolver, struct name name);
@@ -231,7 +235,7 @@ struct rejects_proposal {
     const char *name;
     const char *sink; /* how the sentence goes on: what a new one needs; "": nothing */
 };
-struct rejects_proposal propose_rejects(const struct resolver *resolver);
+struct rejects_proposal propose_rejects(struct resolver *resolver);
 const struct record_type *unite_rows(struct resolver *resolver, struct stream *stream);
 
 /* resolve_source.c, resolve_stream.c, resolve_window.c, resolve_sink.c, … */

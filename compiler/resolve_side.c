@@ -284,7 +284,30 @@ void finish_side(struct resolver *resolver, struct stream *side)
         finish_rejects(resolver->program, side);
 }
 
-struct rejects_proposal propose_rejects(const struct resolver *resolver)
+/* The first sink of a stream that nobody makes, unless its name looks like that of another; NULL:
+ * there is none. It was meant for the rows that nothing takes, so that no more is wrong with it. */
+static const struct statement *awaiting_sink(struct resolver *resolver)
+{
+    struct program *program = resolver->program;
+    const char **names = arena_alloc(program->arena, (resolver->names.count + 1) * sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < resolver->names.count; i++)
+        if (resolver->names.items[i].kind == ENTITY_STREAM)
+            names[count++] = resolver->names.items[i].name;
+    for (size_t i = 0; i < program->statements.count; i++) {
+        const struct statement *statement = program->statements.items[i];
+        if (statement->kind != STATEMENT_SINK || statement->from.count != 1)
+            continue;
+        const struct name *from = &statement->from.items[0];
+        if (entity_find(resolver, from->text) || nearest_name(from->text, names, count))
+            continue;
+        (void)first_time_unknown(resolver, from->text);
+        return statement;
+    }
+    return NULL;
+}
+
+struct rejects_proposal propose_rejects(struct resolver *resolver)
 {
     struct program *program = resolver->program;
     for (size_t i = 0; i < resolver->all.count; i++) {
@@ -292,6 +315,11 @@ struct rejects_proposal propose_rejects(const struct resolver *resolver)
         if (side->kind == STREAM_REJECTS)
             return (struct rejects_proposal){span_text(program, side->span), ""};
     }
+    const struct statement *sink = awaiting_sink(resolver);
+    if (sink)
+        return (struct rejects_proposal){
+            span_text(program, sink->from.items[0].span),
+            arena_printf(program->arena, ", which sink `%s` reads", sink->name.text)};
     const char *name = "rejected";
     while (is_name_taken(resolver, name))
         name = arena_printf(program->arena, "%s_rows", name);

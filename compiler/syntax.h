@@ -1,6 +1,6 @@
 /*
- * syntax.h: what lexer.l, parser.y, syntax.c, syntax_error.c and format.c share, and nobody else
- * includes.
+ * syntax.h: what lexer.l, parser.y, syntax.c, syntax_error.c, syntax_slips.c and format.c share,
+ * and nobody else includes.
  *
  * Memory: everything that is built here lives in the arena of the program.
  */
@@ -11,8 +11,9 @@
 
 #define SYNTAX_MAX_FILE_BYTES (1024 * 1024)
 #define SYNTAX_MAX_NESTING 200 /* open ( [ case, and prefix operators in a row */
-#define SYNTAX_MAX_HEIGHT 1000 /* of an expression tree: bounds the recursion of all later passes  \
-                                */
+#define SYNTAX_MAX_HEIGHT                                                                          \
+    1000 /* of an expression tree: bounds the recursion of all later passes                        \
+          */
 #define SYNTAX_MAX_NAME_BYTES 63
 #define SYNTAX_MAX_DIGITS 38
 #define SYNTAX_MAX_DURATION_MS (INT64_C(36500) * 24 * 3600 * 1000)
@@ -113,6 +114,9 @@ struct name string_name(struct syntax *s, struct string_value string);
  */
 void syntax_error(struct syntax *s, const char *found, struct span at, const char *const *expected,
                   size_t expected_count);
+/* The help for what is written so in other languages, where it was found; NULL: none is known. */
+const char *slip_help(const struct syntax *s, const char *found, struct span at,
+                      const char *const *expected, size_t expected_count);
 /* Reports a lexical error once a statement. NULL if it is not to be reported. */
 struct diag *lexical_error(struct syntax *s, enum code code, struct span at, const char *format,
                            ...) __attribute__((format(printf, 4, 5)));

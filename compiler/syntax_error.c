@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include "syntax.h"
+#include "parser.h"
 
 #define MOST_EXPECTED 512
 #define MOST_WORDS 5 /* of clauses or statements; more become a group */
@@ -180,24 +181,31 @@ static const struct {
     {"&&", "write `and`"},
     {"!", "write `not`"},
     {"//", "a comment starts with `--`"},
-    {"/*", "a comment starts with `--` and ends with the line"},
+    {"/*", "a comment starts with `--` and ends with the line: write `--` in front of each"},
     {"::", "a conversion is `cast(value as type)`"},
     {"->", "a field of a record is `record.field`; of JSON text, `json_value(text, 'path')`"},
     {"=>", "in a row, `:` stands between column and value; `>=` is greater or equal"},
 };
 
+static const char SHORTEST[] = "the shortest unit of a duration is ms";
+static const char LONGEST[] = "months and years have no fixed length: write days, like `30d`";
+#define WEEK_MS (7 * INT64_C(86400000))
+
 static const struct {
     const char *written, *unit;
     int64_t ms;
 } UNITS[] = {
-    {"ms", "ms", 1},         {"msec", "ms", 1},    {"millis", "ms", 1},    {"s", "s", 1000},
-    {"sec", "s", 1000},      {"secs", "s", 1000},  {"second", "s", 1000},  {"seconds", "s", 1000},
-    {"m", "m", 60000},       {"min", "m", 60000},  {"mins", "m", 60000},   {"minute", "m", 60000},
-    {"minutes", "m", 60000}, {"h", "h", 3600000},  {"hr", "h", 3600000},   {"hour", "h", 3600000},
-    {"hours", "h", 3600000}, {"d", "d", 86400000}, {"day", "d", 86400000}, {"days", "d", 86400000},
-    {"b", "B", 0},           {"kb", "KiB", 0},     {"k", "KiB", 0},        {"kib", "KiB", 0},
-    {"mb", "MiB", 0},        {"mib", "MiB", 0},    {"gb", "GiB", 0},       {"g", "GiB", 0},
-    {"gib", "GiB", 0},
+    {"ms", "ms", 1},         {"msec", "ms", 1},       {"millis", "ms", 1},
+    {"s", "s", 1000},        {"sec", "s", 1000},      {"secs", "s", 1000},
+    {"second", "s", 1000},   {"seconds", "s", 1000},  {"m", "m", 60000},
+    {"min", "m", 60000},     {"mins", "m", 60000},    {"minute", "m", 60000},
+    {"minutes", "m", 60000}, {"h", "h", 3600000},     {"hr", "h", 3600000},
+    {"hour", "h", 3600000},  {"hours", "h", 3600000}, {"d", "d", 86400000},
+    {"day", "d", 86400000},  {"days", "d", 86400000}, {"w", "d", WEEK_MS},
+    {"week", "d", WEEK_MS},  {"weeks", "d", WEEK_MS}, {"b", "B", 0},
+    {"kb", "KiB", 0},        {"k", "KiB", 0},         {"kib", "KiB", 0},
+    {"mb", "MiB", 0},        {"mib", "MiB", 0},       {"gb", "GiB", 0},
+    {"g", "GiB", 0},         {"gib", "GiB", 0},
 };
 
 /* The place of a unit in UNITS, upper case as lower case; -1: none. */
@@ -207,6 +215,23 @@ static int find_unit(const char *text, size_t size)
         if (strlen(UNITS[i].written) == size && strncasecmp(UNITS[i].written, text, size) == 0)
             return (int)i;
     return -1;
+}
+
+/* Why a unit that other languages have can't be written; NULL: it is not known. */
+static const char *unit_without_duration(const char *text, size_t size)
+{
+    static const struct {
+        const char *written, *help;
+    } units[] = {
+        {"us", SHORTEST},    {"usec", SHORTEST}, {"micros", SHORTEST}, {"ns", SHORTEST},
+        {"nanos", SHORTEST}, {"mo", LONGEST},    {"mon", LONGEST},     {"month", LONGEST},
+        {"months", LONGEST}, {"q", LONGEST},     {"quarter", LONGEST}, {"y", LONGEST},
+        {"yr", LONGEST},     {"year", LONGEST},  {"years", LONGEST},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].written) == size && strncasecmp(units[i].written, text, size) == 0)
+            return units[i].help;
+    return NULL;
 }
 
 /* The same as "1h30m" or "1.5s" with one unit; NULL if that can't be said. */
@@ -255,7 +280,10 @@ static void help_unit(struct program *program, struct diag *diag, struct span at
         digits = size;
     int unit = find_unit(text + digits, size - digits);
     const char *duration = one_duration(program, text, size);
-    if (unit >= 0 && UNITS[unit].ms == 0)
+    const char *other = unit_without_duration(text + digits, size - digits);
+    if (other)
+        diag_help(diag, "%s", other);
+    else if (unit >= 0 && UNITS[unit].ms == 0)
         diag_help(diag, "write `%.*s%s`; the units of sizes are B, KiB, MiB, GiB", (int)digits,
                   text, UNITS[unit].unit);
     else if (duration)
@@ -292,6 +320,65 @@ static const char *nearest_word(struct program *program, const struct expected *
     return nearest_name(arena_strndup(program->arena, text, size), candidates, count);
 }
 
+/* A number where a duration is expected: with the unit behind a space, if there is one. */
+static void help_duration(struct program *program, struct diag *diag, struct span at)
+{
+    const char *text = at.source->text + at.begin, *behind = at.source->text + at.end;
+    size_t size = at.end - at.begin, word = 0;
+    behind += strspn(behind, " \t");
+    while ((behind[word] | 32) >= 'a' && (behind[word] | 32) <= 'z')
+        word++;
+    const char *other = unit_without_duration(behind, word);
+    const char *joined =
+        arena_printf(program->arena, "%.*s%.*s", (int)size, text, (int)word, behind);
+    const char *duration =
+        find_unit(behind, word) < 0 ? NULL : one_duration(program, joined, strlen(joined));
+    if (other)
+        diag_help(diag, "%s", other);
+    else if (duration)
+        diag_help(diag, "a duration is one word: `%s`", duration);
+    else
+        diag_help(diag, "a duration has a unit, one of ms, s, m, h, d: `%.*ss`", (int)size, text);
+}
+
+/* What stands where a duration is expected is one in quotes. */
+static bool is_quoted_duration(struct program *program, const char *text, size_t size)
+{
+    return size > 3 && text[0] == '\'' && strchr("0123456789", text[1]) &&
+           one_duration(program, arena_strndup(program->arena, text + 1, size - 2), size - 2);
+}
+
+static bool is_first_in_line(struct span at)
+{
+    uint32_t i = at.begin;
+    while (i > 0 && (at.source->text[i - 1] == ' ' || at.source->text[i - 1] == '\t'))
+        i--;
+    return i == 0 || at.source->text[i - 1] == '\n';
+}
+
+/* A `-` or `.` right behind a name, where nothing is computed. */
+static bool is_in_name(const struct syntax *s, const char *found, struct span at)
+{
+    return (strcmp(found, "'-'") == 0 || strcmp(found, "'.'") == 0) &&
+           s->before_last_token == NAME && s->before_last.end == at.begin;
+}
+
+/* The one word that can stand there, if a value or name was found that may stand behind it. */
+static const char *word_due(const char *found, const struct expected *set)
+{
+    static const char *const values[] = {"a name", "text in quotes", "a duration", "an integer",
+                                         NULL};
+    return set->count == 1 && is_any(found, values) && keyword_named(set->names[0]) ? set->names[0]
+                                                                                    : NULL;
+}
+
+/* A name on the line of what it is to name, without `as`. */
+static bool lacks_as(const char *found, struct span at, const struct expected *set)
+{
+    return strcmp(found, "a name") == 0 && expects(set, "as") && expects(set, "','") &&
+           !is_first_in_line(at);
+}
+
 /* Helps that depend on which token was found where. */
 static void help_slip(struct syntax *s, struct diag *diag, const char *found, struct span at,
                       const struct expected *set)
@@ -310,12 +397,17 @@ static void help_slip(struct syntax *s, struct diag *diag, const char *found, st
                   (int)size, text);
     else if (is_any(found, COMPARISONS) && expects(set, "and") && expects(set, "or"))
         diag_help(diag, "comparisons do not chain; join them with `and`");
+    else if (keyword && (keyword->role & CLAUSE) && is_first_in_line(at) && expects(set, "cast"))
+        diag_help(diag, "the expression in front of `%s` is not complete", found);
     else if (keyword && keyword->status == RESERVED && expects(set, "a name"))
         diag_help(diag, "`%s` is a keyword; as a name it is written \"%s\"", found, found);
     else if (keyword && (keyword->role & STATEMENT) && expects(set, "';'"))
         diag_help(diag, "a statement ends with `;`");
     else if (is_value && expects(set, "a duration"))
-        diag_help(diag, "a duration has a unit, one of ms, s, m, h, d: `%.*ss`", (int)size, text);
+        help_duration(s->program, diag, at);
+    else if (expects(set, "a duration") && is_quoted_duration(s->program, text, size))
+        diag_help(diag, "a duration stands without quotes: `%s`",
+                  one_duration(s->program, text + 1, size - 2));
     else if (is_value && expects(set, "a size"))
         diag_help(diag, "a size has a unit, one of B, KiB, MiB, GiB: `%.*sMiB`", (int)size, text);
     else if (text[0] == '"' && expects(set, "text in quotes") && !expects(set, "a name"))
@@ -324,9 +416,12 @@ static void help_slip(struct syntax *s, struct diag *diag, const char *found, st
         diag_help(diag, "a name stands bare, or in double quotes");
     else if (strcmp(found, "'*'") == 0 && s->before_last_token == '(')
         diag_help(diag, "`count()` counts rows");
+    else if (is_in_name(s, found, at))
+        diag_help(diag,
+                  "a name with other than letters, digits and `_` is written in double quotes");
     else if (strcmp(found, "'['") == 0 && expects(set, "'.'"))
         diag_help(diag, "an element of an array is `get(array, index)`, the first has index 0");
-    else if (strcmp(found, "a name") == 0 && expects(set, "pipeline"))
+    else if (expects(set, "pipeline") && (text[0] | 32) >= 'a' && (text[0] | 32) <= 'z')
         diag_help(diag, "a statement starts with pipeline, contract, source, stream, sink, slo, "
                         "traffic, test or evolve");
 }
@@ -377,10 +472,13 @@ static void add_help(struct syntax *s, struct diag *diag, const char *found, str
 {
     const char *text = at.source->text + at.begin;
     size_t size = at.end - at.begin;
+    const char *slip = slip_help(s, found, at, set->names, set->count);
     if (strcmp(found, "bad unit") == 0) {
         help_unit(s->program, diag, at);
     } else if (strcmp(found, "operator of another language") == 0) {
         help_foreign(diag, text, size);
+    } else if (slip != NULL) {
+        diag_help(diag, "%s", slip);
     } else if (strcmp(found, "stray character") == 0) {
         help_stray(diag, text, size);
     } else if (strcmp(found, "keyword in upper case") == 0) {
@@ -394,8 +492,13 @@ static void add_help(struct syntax *s, struct diag *diag, const char *found, str
         const char *nearest = strcmp(found, "a name") == 0 && text[0] != '"'
                                   ? nearest_word(s->program, set, text, size)
                                   : NULL;
-        if (nearest)
+        const char *due = word_due(found, set);
+        if (lacks_as(found, at, set))
+            diag_help(diag, "a name stands behind `as`: `as %.*s`", (int)size, text);
+        else if (nearest)
             diag_help(diag, "did you mean `%s`?", nearest);
+        else if (due)
+            diag_help(diag, "write `%s %.*s`", due, (int)size, text);
         else
             help_slip(s, diag, found, at, set);
     }
