@@ -68,6 +68,33 @@ const struct resolve_record *contract_resolve(struct program *program, const str
     return resolve_records(&resolution, writer->record, reader->record);
 }
 
+bool is_later_column(struct program *program, const struct contract *contract, size_t column)
+{
+    const struct schema *newest = contract->versions[0];
+    for (size_t i = 1; i < contract->version_count; i++) {
+        const struct resolve_record *record =
+            contract_resolve(program, contract->versions[i], newest);
+        for (size_t j = 0; j < record->defaulted_count; j++)
+            if (record->defaulted[j] == &newest->record->fields[column])
+                return true;
+    }
+    return false;
+}
+
+const struct resolve_field *renamed_field(const struct resolve_record *record)
+{
+    for (size_t i = 0; i < record->field_count; i++) {
+        const struct resolve_field *field = &record->fields[i];
+        if (field->reader != NULL && strcmp(field->reader->name, field->writer->name) != 0)
+            return field;
+        const struct resolve_field *inner =
+            field->record != NULL ? renamed_field(field->record) : NULL;
+        if (inner != NULL)
+            return inner;
+    }
+    return NULL;
+}
+
 /* Derived schemas: each inner type is defined where it is met first, and named from then on. */
 
 struct derived {

@@ -36,6 +36,26 @@ static int32_t source_index(const struct emitter *e, const struct stream *stream
 
 /* ---- sources ---- */
 
+/* The columns that an accepted version of the contract lacks, which a header may therefore lack. */
+static const char *later_columns(struct emitter *e, const struct source_def *source)
+{
+    const struct record_type *row = source->payload;
+    struct text list = {0};
+    size_t count = 0;
+    for (size_t i = 0; source->header && source->contract != NULL && i < row->field_count; i++) {
+        if (!is_later_column(e->program, source->contract, i))
+            continue;
+        text_printf(&list, "%s%zu", count > 0 ? ", " : "", i);
+        count++;
+    }
+    if (count == 0)
+        return "";
+    const char *code = arena_printf(
+        e->arena, ".later = (const uint32_t[]){%s},\n.later_count = %zu,\n", list.data, count);
+    text_free(&list);
+    return code;
+}
+
 static const char *source_row(struct emitter *e, const struct stream *stream)
 {
     const struct source_def *source = stream->source;
@@ -57,12 +77,13 @@ static const char *source_row(struct emitter *e, const struct stream *stream)
     return arena_printf(
         arena,
         ".name = %s,\n.stream = %s,\n.is_kafka = %s,\n.target = %s,\n.partitions = %u,\n"
-        ".format = %s,\n%s%s.row = &%s,\n.row_bytes = sizeof(struct %s),\n%s%s.stage = %s,",
+        ".format = %s,\n%s%s%s.row = &%s,\n.row_bytes = sizeof(struct %s),\n%s%s.stage = %s,",
         c_string_z(e, stream->name.text), names_of(e, stream)->index, c_bool(source->is_kafka),
         c_string_z(e, source->is_kafka ? source->topic : source->path),
         source->is_kafka ? source->partitions : 0, format_name(source->format),
-        source->header ? ".header = true,\n" : "", contract, row_descriptor(e, view),
-        view.info->tag, time, source->drop_tombstones ? ".drop_tombstones = true,\n" : "",
+        source->header ? ".header = true,\n" : "", later_columns(e, source), contract,
+        row_descriptor(e, view), view.info->tag, time,
+        source->drop_tombstones ? ".drop_tombstones = true,\n" : "",
         e->stages.items[stage_of_source(e, stream)]);
 }
 

@@ -291,6 +291,10 @@ struct schema *schema_load(struct program *program, const char *path,
 bool contract_check(struct program *program, const struct contract *contract, struct span where);
 const struct resolve_record *contract_resolve(struct program *program, const struct schema *writer,
                                               const struct schema *reader);
+/* Whether an accepted version lacks this column of the newest, which then has its default. */
+bool is_later_column(struct program *program, const struct contract *contract, size_t column);
+/* The first field that has another name in the newest version; NULL: none. */
+const struct resolve_field *renamed_field(const struct resolve_record *record);
 /* `pipec contracts check DIR`: every *.avsc below DIR by subject folder; 0 or 1. */
 int contracts_check_directory(struct program *program, const char *directory, FILE *out,
                               struct text *summary); /* a last line, for behind the messages */

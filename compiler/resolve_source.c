@@ -222,6 +222,51 @@ static const struct record_type *declared_columns(struct program *program, const
     return good ? row : NULL;
 }
 
+static bool same_columns(const struct record_type *a, const struct record_type *b)
+{
+    if (a->field_count != b->field_count)
+        return false;
+    for (size_t i = 0; i < a->field_count; i++)
+        if (strcmp(a->fields[i].name, b->fields[i].name) != 0)
+            return false;
+    return true;
+}
+
+/* Text says nothing of the version that it was written by: what is found by name or position only,
+ * cannot be found where a version has it elsewhere. */
+static void check_accepted(struct program *program, const struct source_def *source,
+                           const struct clause *clause)
+{
+    const struct contract *contract = source->contract;
+    const struct schema *newest = contract->versions[0];
+    for (size_t i = 1; source->format != FORMAT_AVRO && i < contract->version_count; i++) {
+        const struct schema *version = contract->versions[i];
+        const char *format = format_word(source->format);
+        const struct resolve_field *renamed =
+            renamed_field(contract_resolve(program, version, newest));
+        struct diag *diag;
+        if (source->format == FORMAT_CSV && !source->header &&
+            !same_columns(version->record, newest->record)) {
+            diag =
+                diag_lint(program, W5002, clause->span,
+                          "rows of version `%s` cannot be read from these files", version->label);
+            diag_note(diag, "without `header` columns are found by position, and it has others "
+                            "than the newest");
+            diag_help(diag, "write `format csv header`, or name a contract without this version");
+        } else if (renamed) {
+            diag = diag_lint(program, W5002, clause->span,
+                             "`%s` of version `%s` cannot be read from %s", renamed->writer->name,
+                             version->label, format);
+            diag_note(diag, "%s is read by names, and the field is `%s` now: aliases are for avro",
+                      format, renamed->reader->name);
+            diag_help(diag, "keep the name, or name a contract without this version");
+        } else {
+            continue;
+        }
+        return;
+    }
+}
+
 static const struct record_type *
 contract_columns(struct resolver *resolver, struct source_def *source, const struct clause *clause)
 {
@@ -243,6 +288,8 @@ contract_columns(struct resolver *resolver, struct source_def *source, const str
         diag_help(diag, "read it as `jsonl` or `avro`, or as text and take it apart");
         return NULL;
     }
+    if (source->format != FORMAT_NONE)
+        check_accepted(program, source, clause);
     return row;
 }
 

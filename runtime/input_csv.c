@@ -181,7 +181,8 @@ static bool csv_next_header(struct csv *csv, struct pipe_csv_record *header, cha
 /* Reads the header record: column positions and where the first row begins. */
 static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
 {
-    const struct pipe_row_type *row = csv->input.config.source->row;
+    const struct pipe_source_def *source = csv->input.config.source;
+    const struct pipe_row_type *row = source->row;
     const char *path = csv->input.config.path;
     struct pipe_csv_record header;
     struct pipe_error cause = {0};
@@ -193,7 +194,8 @@ static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
         return false;
     }
     csv->positions = pipe_calloc(row->column_count + 1, sizeof *csv->positions);
-    if (!pipe_csv_positions(row, header.fields, header.field_count, csv->positions, &cause)) {
+    if (!pipe_csv_positions(row, source->later, source->later_count, header.fields,
+                            header.field_count, csv->positions, &cause)) {
         snprintf(error, error_bytes, "%.300s: line 1: column %s: %s", path, cause.field,
                  cause.detail);
         return false;

@@ -213,6 +213,10 @@ struct pipe_source_def {
     uint32_t partitions; /* kafka; of files: 0 */
     enum pipe_format format;
     bool header;
+    /* With a header: columns that a version of the contract which is accepted does not have. Files
+     * without them give them their default. */
+    const uint32_t *later;
+    uint32_t later_count;
     const struct pipe_contract *contract; /* NULL: columns, text, bytes */
     const struct pipe_row_type *row;      /* what is decoded */
     uint32_t row_bytes;

@@ -139,15 +139,19 @@ struct pipe_csv_field {
 bool pipe_value_from_text(const struct pipe_type *type, struct pipe_str text,
                           struct pipe_arena *arena, void *value, struct pipe_error *error);
 /*
- * fields[positions[i]] is column i; positions NULL: by position. `expected` is the number of fields
- * of the header or of the columns; another number is refused ("ragged row").
+ * fields[positions[i]] is column i, PIPE_CSV_DEFAULT: its default; positions NULL: by position.
+ * `expected` is the number of fields of the header or of the columns; another number is refused
+ * ("ragged row").
  */
+#define PIPE_CSV_DEFAULT UINT32_MAX
 bool pipe_row_from_csv(const struct pipe_row_type *type, const struct pipe_csv_field *fields,
                        size_t field_count, size_t expected, const uint32_t *positions,
                        struct pipe_arena *arena, void *row, struct pipe_error *error);
-/* From the header line's fields: where each column is. false: one is missing, or there twice. */
-bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_field *header,
-                        size_t field_count, uint32_t *positions, struct pipe_error *error);
+/* From the header line's fields: where each column is, or PIPE_CSV_DEFAULT for those of `later`
+ * that it lacks. false: another one is missing, or one is there twice. */
+bool pipe_csv_positions(const struct pipe_row_type *type, const uint32_t *later, size_t later_count,
+                        const struct pipe_csv_field *header, size_t field_count,
+                        uint32_t *positions, struct pipe_error *error);
 /* With "\n"; quotes only where needed; null is nothing, empty text "". Nested values: their JSON.
  */
 void pipe_row_to_csv(const struct pipe_row_type *type, const void *row, struct pipe_buf *buf);

@@ -19,6 +19,9 @@ static bool read_column(const struct pipe_column *column, const struct pipe_csv_
         return true;
     if (arena->overflow)
         return pipe_fail(error, column->name, "the record needs more memory than a record may");
+    if (!pipe_utf8_check(field->text.data, field->text.size))
+        return pipe_fail(error, column->name, "%s is not UTF-8",
+                         pipe_quote(field->text.data, field->text.size).text);
     return pipe_fail(error, column->name, "%s is no %s",
                      pipe_quote(field->text.data, field->text.size).text,
                      type_expected(column->type).text);
@@ -34,6 +37,11 @@ bool pipe_row_from_csv(const struct pipe_row_type *type, const struct pipe_csv_f
     memset(row, 0, type->size_bytes);
     for (uint32_t i = 0; i < type->column_count; i++) {
         size_t at = positions != NULL ? positions[i] : i;
+        if (at == PIPE_CSV_DEFAULT) {
+            if (!pipe_row_default(type, i, arena, row, error))
+                return false;
+            continue;
+        }
         if (at >= field_count)
             return pipe_fail(error, type->columns[i].name, "no such field in the row");
         if (!read_column(&type->columns[i], &fields[at], arena, row, error))
@@ -46,14 +54,14 @@ bool pipe_row_from_csv(const struct pipe_row_type *type, const struct pipe_csv_f
 
 /* What the header has instead: its first names, or that it was written with another separator. */
 static bool refuse_header(const struct pipe_csv_field *header, size_t field_count,
-                          const char *column, struct pipe_error *error)
+                          const struct pipe_column *column, struct pipe_error *error)
 {
     char names[160];
     size_t used = 0;
     for (size_t i = 0; field_count == 1 && i < 3; i++) {
         char separator = ";\t|"[i];
         if (header[0].text.size > 0 && memchr(header[0].text.data, separator, header[0].text.size))
-            return pipe_fail(error, column,
+            return pipe_fail(error, column->name,
                              "this column is not in the header, which has %s where commas must "
                              "separate the fields",
                              separator == '\t'  ? "tabs"
@@ -74,12 +82,24 @@ static bool refuse_header(const struct pipe_csv_field *header, size_t field_coun
         }
         used += (size_t)size;
     }
-    return pipe_fail(error, column, "this column is not in the header, which has %s%s", names,
-                     field_count > NAMES_TOLD ? ", …" : "");
+    return pipe_fail(error, column->name, "this column is not in the header, which has %s%s%s",
+                     names, field_count > NAMES_TOLD ? ", …" : "",
+                     column->has_default ? "; it has its default only in files of a version that "
+                                           "the contract `accepts`"
+                                         : "");
 }
 
-bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_field *header,
-                        size_t field_count, uint32_t *positions, struct pipe_error *error)
+static bool is_later(const uint32_t *later, size_t later_count, uint32_t column)
+{
+    for (size_t i = 0; i < later_count; i++)
+        if (later[i] == column)
+            return true;
+    return false;
+}
+
+bool pipe_csv_positions(const struct pipe_row_type *type, const uint32_t *later, size_t later_count,
+                        const struct pipe_csv_field *header, size_t field_count,
+                        uint32_t *positions, struct pipe_error *error)
 {
     for (uint32_t i = 0; i < type->column_count; i++) {
         const char *name = type->columns[i].name;
@@ -91,9 +111,11 @@ bool pipe_csv_positions(const struct pipe_row_type *type, const struct pipe_csv_
                 hits++;
             }
         }
+        if (hits == 0 && !is_later(later, later_count, i))
+            return refuse_header(header, field_count, &type->columns[i], error);
         if (hits == 0)
-            return refuse_header(header, field_count, name, error);
-        if (hits != 1)
+            positions[i] = PIPE_CSV_DEFAULT;
+        if (hits > 1)
             return pipe_fail(error, name, "this column is in the header twice");
     }
     return true;

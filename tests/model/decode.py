@@ -383,8 +383,11 @@ def read_csv(fields, columns, expected, positions, schema):
             raise Failed(fields)
         if len(fields) != expected:
             raise Failed("ragged")
-        row = {}
+        row, of_contract = {}, fields_by_name(schema)
         for i, column in enumerate(columns):
+            if positions[i] is None:
+                row[column.name] = default_value(column, of_contract[column.name])
+                continue
             text, quoted = fields[positions[i]]
             if text == "" and not quoted and column.nullable:
                 row[column.name] = None

@@ -204,7 +204,8 @@ class Sources:
         self.bound_ms = rng.choice([0, 500, 2000, 5000])
         keyed = rng.random() < 0.6
         partitions = rng.choice([1, 2, 3])
-        versions = self.contract(name, fields, transport) if transport != "csv" else None
+        declared = transport == "csv" and rng.random() < 0.4
+        versions = None if declared else self.contract(name, fields, transport)
         clauses = [
             (
                 f"from kafka topic 'in.{name}' partitions {partitions}"
@@ -215,12 +216,12 @@ class Sources:
         ]
         if transport == "json":
             clauses.append("format json")
-        header = transport == "csv" and rng.random() < 0.5
-        if transport == "csv":
+        header = transport == "csv" and (not declared or rng.random() < 0.5)
+        clauses[0] += " header" if header else ""
+        if declared:
             columns = ", ".join(
                 f"{f.name} {f.kind.name}{' null' if f.nullable else ''}" for f in fields
             )
-            clauses[0] += " header" if header else ""
             clauses.append(f"columns ({columns})")
         else:
             clauses.append(f"contract {name}_contract")
@@ -262,7 +263,7 @@ class Sources:
         """Writes one version or two; [(schema, fields)], newest first."""
         rng = self.rng
         old = []
-        if transport == "avro" and rng.random() < 0.6:
+        if transport == "csv" or transport == "avro" and rng.random() < 0.6:
             for field in fields[3:]:
                 if field.nullable and rng.random() < 0.6:
                     field.default = "null"
@@ -401,14 +402,16 @@ class Sources:
             lambda row: data.json_object(self.rng, row, fields).encode(),
         )
 
-    def write_lines(self, name, records, partitions, encode, extension, header=None):
+    def write_lines(self, name, records, partitions, encode, extension):
         for partition, rows in enumerate(self.spread(records, partitions)):
-            lines = [encode(row) for _, row in rows]
-            lines = [
-                data.damage(self.rng, line) if self.rng.random() < 0.05 else line for line in lines
-            ]
-            data.write_lines(self.input_path(name, partition, extension), lines, self.rng, header)
+            self.write_file(name, partition, [encode(row) for _, row in rows], extension)
         self.paths[name] = f"in/{name}-*.{extension}"
+
+    def write_file(self, name, partition, lines, extension, header=None):
+        lines = [
+            data.damage(self.rng, line) if self.rng.random() < 0.05 else line for line in lines
+        ]
+        data.write_lines(self.input_path(name, partition, extension), lines, self.rng, header)
 
     def write_jsonl(self, name, fields, versions, records, partitions, keyed, header):
         self.write_lines(
@@ -420,13 +423,15 @@ class Sources:
         )
 
     def write_csv(self, name, fields, versions, records, partitions, keyed, header):
-        order = list(fields)
-        if header:
-            self.rng.shuffle(order)
-        names = ",".join(f.name for f in order).encode() if header else None
-        self.write_lines(
-            name, records, partitions, lambda row: data.csv_line(self.rng, row, order), "csv", names
-        )
+        """With a contract each file is of one of its versions."""
+        for partition, rows in enumerate(self.spread(records, partitions)):
+            order = list(fields if versions is None else self.rng.choice(versions)[1])
+            if header:
+                self.rng.shuffle(order)
+            names = ",".join(f.name for f in order).encode() if header else None
+            lines = [data.csv_line(self.rng, row, order) for _, row in rows]
+            self.write_file(name, partition, lines, "csv", names)
+        self.paths[name] = f"in/{name}-*.csv"
 
     def write_container(self, name, fields, versions, records, partitions, keyed, header):
         for partition, rows in enumerate(self.spread(records, partitions)):

@@ -148,6 +148,16 @@ def records_of_container(path, contract):
     return records
 
 
+def position(column, names, contract):
+    """Where a header has the column; None: nowhere, for it is that of a version without it."""
+    if column.name in names:
+        return names.index(column.name)
+    older = contract.versions[1:]
+    if all(column.name in decode.fields_by_name(v["definition"]) for v in older):
+        raise ValueError(f"no version is without {column.name}")
+    return None
+
+
 def records_of_file(path, node, columns, contract):
     """[(payload, fields)] of one data file."""
     if node["format"] == "avro":
@@ -162,7 +172,7 @@ def records_of_file(path, node, columns, contract):
     expected = len(columns)
     if node["header"]:
         names = [text for text, _ in records.pop(0)[1]]
-        positions, expected = [names.index(c.name) for c in columns], len(names)
+        positions, expected = [position(c, names, contract) for c in columns], len(names)
     return [(text, (fields, expected, positions)) for text, fields in records]
 
 

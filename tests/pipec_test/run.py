@@ -273,6 +273,42 @@ sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once
         raise Failure(str(rows))
 
 
+RIDES = """pipeline taxi;
+contract ride from 'v2.avsc' accepts 'v1.avsc';
+source rides from file 'rides-*.csv' format csv header contract ride
+  event time at watermark 1s rejects to refused;
+sink out from rides to file 'out.jsonl' format jsonl exactly once;
+sink refused_rows from refused to file 'refused.jsonl' format jsonl exactly once;
+"""
+
+
+def older_files(scratch):
+    """CSV of an accepted version: its columns are enough; others have their default."""
+    old = [{"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+           {"name": "fare", "type": "int", "default": 9}]
+    new = [*old, {"name": "tip", "type": ["null", "int"], "default": None},
+           {"name": "paid", "type": "string", "default": "cash"}]
+    for version, fields in (("v1", old), ("v2", new)):
+        schema = {"type": "record", "name": "ride", "fields": fields}
+        (scratch / f"{version}.avsc").write_text(json.dumps(schema))
+    (scratch / "rides-1.csv").write_text("fare,at\n5,1\n,2\n6,3\n")
+    (scratch / "rides-2.csv").write_text("at,paid,fare\n4,card,7\n")
+    (scratch / "rides-3.csv").write_text("tip,at,paid,fare\n1,5,,8\n")
+    rows = built(scratch, "rides", RIDES)
+    got = sorted((row["fare"], row["tip"], row["paid"]) for row in rows["out"])
+    if got != [(5, None, "cash"), (6, None, "cash"), (7, None, "card"), (8, 1, "")]:
+        raise Failure(str(rows))
+    if [(row["topic"], row["offset"]) for row in rows["refused"]] != [("rides-1.csv", 1)]:
+        raise Failure(str(rows["refused"]))
+    told = call([scratch / "rides", "reconcile", "run-rides", "--progress", "never"], cwd=scratch)
+    wants(told.stdout, "exact true")
+    # `fare` has a default too, but no version is without it.
+    (scratch / "rides-1.csv").write_text("at\n1\n")
+    told = call([scratch / "rides", "run", "--embedded", "other", "--replace"], 1, scratch)
+    wants(told.stdout, "rides-1.csv: line 1: column fare: this column is not in the header",
+          "only in files of a version that the contract `accepts`")
+
+
 # ---- what is around pipec ----
 
 def small_stack(scratch):
@@ -334,8 +370,8 @@ def cases():
         if pipe.with_suffix(".after.pipe").exists():
             yield f"update {pipe.name}", lambda scratch, pipe=pipe: updated(pipe, scratch)
     for test in (documented, only_one, as_json, nothing_is_left, errors_first, inject_runs,
-                 inject_refuses, inject_batches, grown_texts, free_defaults, small_stack,
-                 wrong_surroundings):
+                 inject_refuses, inject_batches, grown_texts, free_defaults, older_files,
+                 small_stack, wrong_surroundings):
         yield test.__name__, test
 
 

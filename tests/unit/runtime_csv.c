@@ -262,15 +262,60 @@ static void test_header(void **state)
     struct pipe_csv_field header[8] = {{str("f"), false},  {str("b"), true},  {str("x"), false},
                                        {str("at"), false}, {str("t"), false}, {str("n"), false},
                                        {str("s"), false},  {str("s"), false}};
-    assert_true(pipe_csv_positions(&plain_type, header, 7, positions, &error));
+    assert_true(pipe_csv_positions(&plain_type, NULL, 0, header, 7, positions, &error));
     assert_true(read_line("1.5,AA==,?,5,t,3,s", positions, 7, &row));
     assert_int_equal(row.n, 3);
     assert_int_equal(row.at, 5);
-    assert_false(pipe_csv_positions(&plain_type, header, 8, positions, &error));
+    assert_false(pipe_csv_positions(&plain_type, NULL, 0, header, 8, positions, &error));
     assert_string_equal(error.field, "s");
-    assert_false(pipe_csv_positions(&plain_type, header, 6, positions, &error));
+    assert_false(pipe_csv_positions(&plain_type, NULL, 0, header, 6, positions, &error));
     assert_string_equal(error.detail, "this column is not in the header, which has 'f', 'b', 'x', "
                                       "'at', 't', …");
+}
+
+/* A header of an older version: columns that it may lack have their default, or null. */
+static void test_older_header(void **state)
+{
+    (void)state;
+    struct pipe_column columns[6];
+    memcpy(columns, plain_columns, sizeof columns);
+    columns[0].has_default = columns[1].has_default = true;
+    columns[0].default_json = "7";
+    columns[1].default_json = "\"x\"";
+    const struct pipe_row_type type = {"plain", columns, 6, sizeof(struct plain)};
+    static const uint32_t later[] = {0, 2};
+    uint32_t positions[6];
+    struct plain row;
+    struct pipe_csv_field header[4] = {
+        {str("f"), false}, {str("b"), true}, {str("at"), false}, {str("s"), false}};
+    struct pipe_csv_field fields[4] = {
+        {str("1.5"), false}, {str("AA=="), false}, {str("5"), false}, {str("a"), false}};
+    assert_true(pipe_csv_positions(&type, later, 2, header, 4, positions, &error));
+    assert_int_equal(positions[0], PIPE_CSV_DEFAULT);
+    assert_int_equal(positions[1], 3);
+    assert_true(pipe_row_from_csv(&type, fields, 4, 4, positions, &arena, &row, &error));
+    assert_int_equal(row.n, 7);
+    assert_false(row.n_null);
+    assert_true(row.t_null);
+    assert_int_equal(row.at, 5);
+    assert_false(pipe_row_from_csv(&type, fields, 3, 4, positions, &arena, &row, &error));
+    /* A default is for older versions only. */
+    assert_false(pipe_csv_positions(&type, later, 2, header, 3, positions, &error));
+    assert_string_equal(error.field, "s");
+    assert_string_equal(error.detail,
+                        "this column is not in the header, which has 'f', 'b', 'at'; it has its "
+                        "default only in files of a version that the contract `accepts`");
+}
+
+static void test_not_utf8(void **state)
+{
+    (void)state;
+    struct plain row;
+    assert_false(read_line("1,M\xfc"
+                           "ller,b,1,0,AA==",
+                           NULL, 6, &row));
+    assert_string_equal(error.field, "s");
+    assert_string_equal(error.detail, "'M\\xfcller' is not UTF-8");
 }
 
 static void test_nested_output(void **state)
@@ -302,6 +347,8 @@ int main(void)
         cmocka_unit_test(test_chunks_never_matter),
         cmocka_unit_test_teardown(test_rows, reset),
         cmocka_unit_test_teardown(test_header, reset),
+        cmocka_unit_test_teardown(test_older_header, reset),
+        cmocka_unit_test_teardown(test_not_utf8, reset),
         cmocka_unit_test_teardown(test_nested_output, reset),
     };
     pipe_arena_init(&arena, 1 << 20);
