@@ -64,17 +64,36 @@ static const char *help_csv_clause(const struct clause *clause, const struct sou
                  "or `format csv`";
 }
 
+/* `ahead` keeps records of the far future from moving time. A file's clock is its own event times,
+ * so there the program says what is too far. */
+static void report_files_have_no(struct program *program, const struct statement *statement,
+                                 const struct clause *clause)
+{
+    struct diag *diag =
+        diag_error(program, PC5109, clause->word, "files have no `%s`", clause_word(clause->kind));
+    const struct clause *time = clause_find(statement, CLAUSE_EVENT_TIME);
+    if (clause->kind == CLAUSE_IDLE || !time || !time->expr) {
+        diag_note(diag, "it needs the clock of a broker; at the end of a file its time moves on by "
+                        "itself");
+        diag_help(diag, "remove the clause");
+        return;
+    }
+    bool is_long = time->expr->span.end - time->expr->span.begin > 60;
+    const char *text = is_long ? "TIME" : span_text(program, time->expr->span);
+    diag_note(diag, "it needs the clock of a broker, and a file may be read years later");
+    diag_help(diag,
+              "write what is too far into the event time, which then is null and refused: `event "
+              "time case when %s < '2027-01-01T00:00:00Z' then %s end as %s`",
+              text, text, time->as.text ? span_text(program, time->as.span) : "event_time");
+}
+
 static void check_source_clauses(struct program *program, const struct statement *statement,
                                  const struct source_def *source)
 {
     for (size_t i = 0; i < statement->clauses.count; i++) {
         const struct clause *clause = &statement->clauses.items[i];
         if (!source->is_kafka && (clause->kind == CLAUSE_IDLE || clause->kind == CLAUSE_AHEAD)) {
-            struct diag *diag = diag_error(program, PC5109, clause->word, "files have no `%s`",
-                                           clause_word(clause->kind));
-            diag_note(diag, "it needs the clock of a broker; at the end of a file its time "
-                            "moves on by itself");
-            diag_help(diag, "remove the clause");
+            report_files_have_no(program, statement, clause);
         } else if (!source->is_kafka &&
                    (clause->kind == CLAUSE_PARTITIONS || clause->kind == CLAUSE_DROP_TOMBSTONES)) {
             report_clause(program, clause, "this source reads files",
