@@ -154,8 +154,8 @@ asan_build() {
     make --no-print-directory -j2 SANITIZE=1 all programs
 }
 
-# A target gets its time of a processor however long that takes: it can have what the suites beside
-# it leave, which wait for disks, brokers and each other.
+# A target gets half of its time of a processor however long that takes: it can have what the suites
+# beside it leave, which wait for disks, brokers and each other.
 lane_of_fuzz() {
     suite fuzz clang nice -n 10 env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 }

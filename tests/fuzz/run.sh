@@ -3,9 +3,9 @@
 # replays what was found before.
 #   tests/fuzz/run.sh [TARGET …]     only these
 #   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is minimised
-# Environment: SECONDS_EACH (10), what a target gets of the processors' time, however long that
-# takes beside other programs; SEED (1); JOBS (the number of processors), how many targets run at a
-# time.
+# Environment: SECONDS_EACH (10), how long a target runs on the clock; it goes on after that until
+# it has had half as much time of a processor. SEED (1). JOBS (two for each processor), how many
+# targets run at a time: they then come to their end by both limits at about the same time.
 # A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is
 # replayed first from then on.
 # Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with
@@ -17,7 +17,7 @@ seed=${SEED:-1}
 longest=1200 # seconds on the clock for what is kept, beside whatever else runs
 build=build/fuzz
 here=tests/fuzz
-jobs=${JOBS:-$(nproc)}
+jobs=${JOBS:-$((2 * $(nproc)))}
 all=(program format schema writer_schema resolve decoder json csv state log container inputs
     functions metadata checkpoint native)
 passed=0
@@ -92,7 +92,7 @@ fuzz() { # TARGET
     mapfile -t dirs < <(inputs_of "$1")
     dirs+=("$build/seeds/$1")
     "$grow" || { rm -rf "$work" && mkdir -p "$work"; }
-    FUZZ_CPU_SECONDS=$seconds timeout $((20 * seconds + longest)) "$build/$1" "${options[@]}" \
+    FUZZ_SECONDS_EACH=$seconds timeout $((20 * seconds + longest)) "$build/$1" "${options[@]}" \
         -artifact_prefix="$build/found/$1/" "$work" "${dirs[@]}" >"$log" 2>&1
     status=$?
     if compgen -G "$build/found/$1/*" >/dev/null; then
