@@ -134,8 +134,11 @@ struct pipe_run_options {
 };
 struct pipe_inspect_options {
     struct pipe_run_options run;    /* first: --kafka, --group */
-    const char *dir, *what, *topic; /* dir NULL: Kafka; what: topics, offsets, watermarks, state,
-                                       dump */
+    const char *dir, *what;         /* dir NULL: Kafka; what: topics, offsets, watermarks, state,
+                                       dump, table */
+    const char **words;             /* owned: `names` are some of these */
+    const char *const *names;       /* of dump the topics, of table the sink */
+    uint32_t name_count;
     int64_t partition, from, limit; /* partition -1: all */
     bool dumps;                     /* one of these was given */
 };
@@ -148,7 +151,8 @@ struct pipe_traffic_options {
     int64_t seconds;    /* to Kafka: so long in real time; 0: not given */
 };
 
-/* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. */
+/* 0 and filled, or -1: `--help` was printed (exit 0), or the exit code after a message. What is
+ * owned is freed by the caller in any case. */
 int pipe_options_run(const struct pipe_plan *plan, int argc, char **argv,
                      struct pipe_run_options *options);
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,

@@ -280,14 +280,21 @@ static void put_bytes(struct pipe_buf *line, const char *name, struct pipe_str b
         pipe_json_string(line, bytes);
 }
 
-static void print_record(struct pipe_buf *line, const struct pipe_record *record)
+/* Topic NULL: the line does not name it. */
+static void print_record(struct pipe_buf *line, const char *topic, const struct pipe_record *record)
 {
     char head[96];
     int size =
         snprintf(head, sizeof head,
-                 "{\"partition\":%d,\"offset\":%" PRId64 ",\"kafka_time\":", record->partition,
+                 "\"partition\":%d,\"offset\":%" PRId64 ",\"kafka_time\":", record->partition,
                  record->offset);
     line->size = 0;
+    pipe_buf_add(line, "{", 1);
+    if (topic != NULL) {
+        pipe_buf_add(line, "\"topic\":", 8);
+        pipe_json_string(line, pipe_str_of(topic, strlen(topic)));
+        pipe_buf_add(line, ",", 1);
+    }
     pipe_buf_add(line, head, (size_t)size);
     if (record->kafka_time_ms < PIPE_TS_MS_MIN || record->kafka_time_ms > PIPE_TS_MS_MAX)
         pipe_json_null(line);
@@ -305,6 +312,7 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
     struct pipe_record constant = {.partition = partition}, *records;
     struct pipe_buf line = {0};
     uint32_t count;
+    bool several = in->options->name_count > 1;
     enum pipe_log_state state = PIPE_LOG_END;
     int64_t begin = in->kafka != NULL ? in->log->ops->begin(in->log, topic, partition) : 0;
     int64_t from = in->options->from > begin ? in->options->from : begin;
@@ -314,7 +322,7 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
            (state = pipe_log_read_on(in->log, reader, *left < 1024 ? (uint32_t)*left : 1024,
                                      &records, &count)) == PIPE_LOG_RECORDS) {
         for (uint32_t i = 0; i < count; i++)
-            print_record(&line, &records[i]);
+            print_record(&line, several ? in->log->topics[topic].name : NULL, &records[i]);
         *left -= count;
     }
     in->log->ops->reader_close(reader);
@@ -322,39 +330,60 @@ static bool dump_partition(struct inspection *in, uint32_t topic, int32_t partit
     return state != PIPE_LOG_FAILED;
 }
 
-static bool dump(struct inspection *in)
+/* The topic of a name; false: after a message. */
+static bool find_topic(struct inspection *in, const char *name, uint32_t *found)
 {
     const struct pipe_log *log = in->log;
     const char *names[256];
     size_t count = 0;
-    int64_t left = in->options->limit;
     for (uint32_t t = 0; t < log->topic_count; t++) {
         const struct pipe_log_topic *topic = &log->topics[t];
         if (count < 256)
             names[count++] = topic->name;
-        if (strcmp(topic->name, in->options->topic) != 0)
+        if (strcmp(topic->name, name) != 0)
             continue;
-        if (in->options->partition >= topic->partitions) {
-            fprintf(stderr, "%s inspect: topic %s has the partitions 0 to %u\n", in->plan->name,
-                    topic->name, topic->partitions - 1);
-            return false;
-        }
-        for (uint32_t p = 0; p < topic->partitions; p++) {
-            if (in->options->partition >= 0 && in->options->partition != p)
-                continue;
-            if (!dump_partition(in, t, (int32_t)p, &left))
-                return false;
-        }
-        return true;
+        *found = t;
+        if (in->options->partition < topic->partitions)
+            return true;
+        fprintf(stderr, "%s inspect: topic %s has the partitions 0 to %u\n", in->plan->name,
+                topic->name, topic->partitions - 1);
+        return false;
     }
-    const char *nearest = pipe_nearest(in->options->topic, names, count);
-    fprintf(stderr, "%s inspect: there is no topic %s", in->plan->name, in->options->topic);
+    const char *nearest = pipe_nearest(name, names, count);
+    fprintf(stderr, "%s inspect: there is no topic %s", in->plan->name, name);
     if (nearest != NULL)
         fprintf(stderr, "; did you mean %s?\n", nearest);
     else
         fprintf(stderr, "; `%s inspect %s%stopics` lists them\n", in->plan->name,
                 in->kafka != NULL ? "" : in->options->dir, in->kafka != NULL ? "" : " ");
     return false;
+}
+
+static bool dump_topic(struct inspection *in, uint32_t topic)
+{
+    int64_t left = in->options->limit;
+    for (uint32_t p = 0; p < in->log->topics[topic].partitions; p++) {
+        if (in->options->partition >= 0 && in->options->partition != p)
+            continue;
+        if (!dump_partition(in, topic, (int32_t)p, &left))
+            return false;
+    }
+    return true;
+}
+
+/* Nothing, if one of the topics is none. */
+static bool dump(struct inspection *in)
+{
+    uint32_t topic;
+    for (uint32_t i = 0; i < in->options->name_count; i++) {
+        if (!find_topic(in, in->options->names[i], &topic))
+            return false;
+    }
+    for (uint32_t i = 0; i < in->options->name_count; i++) {
+        if (!find_topic(in, in->options->names[i], &topic) || !dump_topic(in, topic))
+            return false;
+    }
+    return true;
 }
 
 /* ---- The command ---- */
@@ -396,6 +425,12 @@ static bool open_log(struct inspection *in, int *code)
     return in->log != NULL;
 }
 
+static void free_options(struct pipe_inspect_options *options)
+{
+    pipe_options_free(&options->run);
+    free(options->words);
+}
+
 int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
 {
     struct pipe_inspect_options options;
@@ -403,11 +438,11 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
     int code = pipe_options_inspect(plan, argc, argv, &options);
     if (code == 0 && strcmp(options.what, "table") == 0) {
         code = inspect_table(plan, &options) ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
-        pipe_options_free(&options.run);
+        free_options(&options);
         return code;
     }
     if (code != 0 || !open_log(&in, &code)) {
-        pipe_options_free(&options.run);
+        free_options(&options);
         return code < 0 ? PIPE_EXIT_OK : code;
     }
     bool ok = in.kafka != NULL || compare_plan(&in);
@@ -426,6 +461,6 @@ int pipe_inspect_main(const struct pipe_plan *plan, int argc, char **argv)
         fprintf(stderr, "%s inspect: %s\n", plan->name, in.log->error);
     in.log->ops->close(in.log);
     inspect_kafka_free(in.kafka);
-    pipe_options_free(&options.run);
+    free_options(&options);
     return ok ? PIPE_EXIT_OK : PIPE_EXIT_DATA;
 }

@@ -1,4 +1,4 @@
-/* inspect_table.c: `NAME inspect DIR table SINK`: the rows in the files of a table. The log is not
+/* inspect_table.c: `NAME inspect DIR table SINK …`: the rows in the files of tables. The log is not
  * looked at: any directory with such files will do, also while they become more. */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,6 +67,7 @@ static bool explain_none(const struct pipe_plan *plan, const char *dir, const ch
 }
 
 struct printing {
+    const char *sink; /* the line names it; NULL: it is the row alone */
     int64_t from, left;
 };
 
@@ -76,8 +77,10 @@ static bool print_row(void *context, struct pipe_str json, int32_t partition, in
     (void)partition;
     if (offset < printing->from)
         return true;
+    if (printing->sink != NULL)
+        printf("{\"sink\":\"%s\",\"row\":", printing->sink); /* a name: nothing to escape */
     fwrite(json.data, 1, json.size, stdout);
-    fputc('\n', stdout);
+    fputs(printing->sink != NULL ? "}\n" : "\n", stdout);
     return --printing->left > 0 && !ferror(stdout);
 }
 
@@ -85,7 +88,8 @@ static bool print_files(const struct pipe_sink_def *sink, const char *directory,
                         const struct pipe_inspect_options *options, uint32_t *count, char *error,
                         size_t error_bytes)
 {
-    struct printing printing = {options->from, options->limit};
+    const char *name = options->name_count > 1 ? sink->name : NULL;
+    struct printing printing = {name, options->from, options->limit};
     struct pipe_native_file *files;
     bool ok = pipe_native_list(directory, &files, count, error, error_bytes);
     for (uint32_t i = 0; ok && printing.left > 0 && !ferror(stdout) && i < *count; i++) {
@@ -102,12 +106,10 @@ static bool print_files(const struct pipe_sink_def *sink, const char *directory,
     return ok;
 }
 
-bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_options *options)
+static bool print_table(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
+                        const struct pipe_sink_def *sink)
 {
-    const struct pipe_sink_def *sink = find_sink(plan, options->topic);
     char error[5000] = "";
-    if (sink == NULL)
-        return false;
     char *directory = pipe_native_directory(options->dir, sink->name);
     uint32_t count = 0;
     bool ok = print_files(sink, directory, options, &count, error, sizeof error);
@@ -116,5 +118,16 @@ bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_optio
     else if (count == 0)
         ok = explain_none(plan, options->dir, directory, sink);
     free(directory);
+    return ok;
+}
+
+/* Nothing, if one of the sinks is none. */
+bool inspect_table(const struct pipe_plan *plan, const struct pipe_inspect_options *options)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < options->name_count; i++)
+        ok = find_sink(plan, options->names[i]) != NULL;
+    for (uint32_t i = 0; ok && i < options->name_count; i++)
+        ok = print_table(plan, options, find_sink(plan, options->names[i]));
     return ok;
 }

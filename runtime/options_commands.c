@@ -300,7 +300,8 @@ static const struct option_row inspect_rows[] = {
     {"--group", "NAME", "with Kafka: the group (pipec.NAME)", option_take_group},
     {"--partition", "P", "dump, table: only this partition", take_partition},
     {"--from", "N", "dump, table: begin at offset N", take_from},
-    {"--limit", "N", "dump, table: at most N records, partition after partition", take_limit},
+    {"--limit", "N", "dump, table: at most N records of each, partition after partition",
+     take_limit},
 };
 
 static const char inspect_intro[] =
@@ -312,8 +313,9 @@ static const char inspect_intro[] =
     "  watermarks   the time of every task\n"
     "  state        what every operator remembers (not of Kafka), and the counters of every "
     "stream\n"
-    "  dump TOPIC   the records of a topic, one JSON object a line\n"
-    "  table SINK   the rows in the files of a ClickHouse sink (not of Kafka), the same\n";
+    "  dump TOPIC…  the records of topics, one JSON object a line; of several topics one after the "
+    "other, each line\n               with its topic\n"
+    "  table SINK…  the rows in the files of ClickHouse sinks (not of Kafka), the same\n";
 
 static const char *const inspect_words[] = {"topics", "offsets", "watermarks",
                                             "state",  "dump",    "table"};
@@ -328,9 +330,7 @@ static bool is_inspect_word(const char *word)
     return false;
 }
 
-/* `extra` is a word too many, NULL: none. */
-static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options,
-                       const char *extra)
+static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_options *options)
 {
     bool table = strcmp(options->what, "table") == 0;
     bool dump = table || strcmp(options->what, "dump") == 0; /* has a word behind it */
@@ -341,7 +341,7 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
         option_did_you_mean(nearest);
         return PIPE_EXIT_USAGE;
     }
-    if (dump && options->topic == NULL) {
+    if (dump && options->name_count == 0) {
         fprintf(stderr, "%s inspect: which %s? %s %s%s lists them\n", plan->name,
                 table ? "sink" : "topic", plan->name, table ? "explain" : "inspect ",
                 table                  ? ""
@@ -353,13 +353,12 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
         fprintf(stderr,
                 "%s inspect: the files of a table are in a directory: %s inspect DIR table "
                 "%s; on a server, ask that\n",
-                plan->name, plan->name, options->topic);
+                plan->name, plan->name, options->names[0]);
         return PIPE_EXIT_USAGE;
     }
-    if (extra != NULL || (!dump && options->topic != NULL)) {
-        fprintf(stderr, "%s inspect: unexpected '%s' behind '%s'\n", plan->name,
-                extra != NULL && dump ? extra : options->topic,
-                dump ? options->topic : options->what);
+    if (!dump && options->name_count > 0) {
+        fprintf(stderr, "%s inspect: unexpected '%s' behind '%s'\n", plan->name, options->names[0],
+                options->what);
         return PIPE_EXIT_USAGE;
     }
     if (options->dumps && !dump) {
@@ -373,22 +372,20 @@ static int bad_inspect(const struct pipe_plan *plan, const struct pipe_inspect_o
 
 struct inspect_line {
     struct pipe_inspect_options options; /* first */
-    const char *words[4];
-    int count;
+    int count;                           /* of options.words */
 };
 
 /* More than there may be are told by bad_inspect, which knows what they stand behind. */
 static const char *take_inspect_word(void *context, const char *word)
 {
     struct inspect_line *line = context;
-    if (line->count < 4)
-        line->words[line->count++] = word;
+    line->options.words[line->count++] = word;
     return NULL;
 }
 
 static const struct option_command inspect_command = {
     .name = "inspect",
-    .usage = "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC | table SINK] "
+    .usage = "inspect [DIR] [topics | offsets | watermarks | state | dump TOPIC… | table SINK…] "
              "[options]",
     .intro = inspect_intro,
     .rows = inspect_rows,
@@ -396,19 +393,16 @@ static const struct option_command inspect_command = {
     .take_word = take_inspect_word,
 };
 
-/* The words: DIR unless it is Kafka, what, TOPIC; *extra: one too many. */
+/* The words: DIR unless it is Kafka, what, names. */
 static void place_words(const struct inspect_line *line, bool kafka,
-                        struct pipe_inspect_options *options, const char **extra)
+                        struct pipe_inspect_options *options)
 {
     int at = 0;
-    *extra = NULL;
-    options->dir = !kafka && at < line->count ? line->words[at++] : NULL;
+    options->dir = !kafka && at < line->count ? options->words[at++] : NULL;
     if (at < line->count)
-        options->what = line->words[at++];
-    if (at < line->count)
-        options->topic = line->words[at++];
-    if (at < line->count)
-        *extra = line->words[at];
+        options->what = options->words[at++];
+    options->names = options->words + at;
+    options->name_count = (uint32_t)(line->count - at);
 }
 
 int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
@@ -416,19 +410,19 @@ int pipe_options_inspect(const struct pipe_plan *plan, int argc, char **argv,
 {
     struct inspect_line line = {
         .options = {.what = "topics", .partition = -1, .from = 0, .limit = INT64_MAX}};
-    const char *extra;
+    line.options.words = pipe_calloc((size_t)argc + 1, sizeof *line.options.words);
     int code = option_read(plan, &inspect_command, argc, argv, &line);
     *options = line.options;
     if (code != 0)
         return code;
     const struct pipe_kafka_options *kafka = &options->run.kafka;
     bool given = kafka->property_count > 0 || kafka->group != NULL;
-    bool directory = !given && line.count > 0 && !is_inspect_word(line.words[0]);
+    bool directory = !given && line.count > 0 && !is_inspect_word(options->words[0]);
     if (!directory) {
         code = choose_kafka(plan, "inspect", NULL, &options->run.kafka);
         if (code != 0)
             return code;
     }
-    place_words(&line, !directory, options, &extra);
-    return bad_inspect(plan, options, extra);
+    place_words(&line, !directory, options);
+    return bad_inspect(plan, options);
 }

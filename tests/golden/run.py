@@ -24,7 +24,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from table_rows import table_rows, table_sinks
+from table_rows import rows_of_tables, table_sinks
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -111,8 +111,8 @@ def outputs_of(suite, program, scratch):
     for path in sorted((scratch / "out").rglob("*")):
         if path.is_file():
             shown.append(f"== {path.relative_to(scratch)}\n{path.read_text(errors='replace')}")
-    for sink in table_sinks(scratch / "run") if (scratch / "run" / "tables").exists() else []:
-        rows = table_rows(program, scratch / "run", sink)
+    sinks = table_sinks(scratch / "run") if (scratch / "run" / "tables").exists() else []
+    for sink, rows in rows_of_tables(program, scratch / "run", sinks).items():
         shown.append(f"== table {sink}\n" + "".join(row + "\n" for row in rows))
     topics = suite.run(program, "inspect", "run", "topics", cwd=scratch)
     for topic in sorted(set(re.findall(r"^(\S+)\s", topics.stdout, re.M))):

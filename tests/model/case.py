@@ -135,10 +135,11 @@ class Case:
         return directory
 
     def compare(self, directory):
+        left = compare.read_run(self.model.sinks.values(), self.program, directory / "run")
         for sink in self.model.sinks.values():
             paths = {sink.name: directory / self.paths[sink.name]} if sink.kind == "file" else {}
             try:
-                compare.compare_sink(self.model, sink, self.program, directory / "run", paths)
+                compare.compare_sink(self.model, sink, left, paths)
             except compare.Difference as difference:
                 raise compare.Difference(f"{directory.name}: {difference}") from None
 

@@ -20,7 +20,7 @@ import values
 from model import Model
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from table_rows import table_rows
+from table_rows import rows_of_tables
 
 
 class Difference(Exception):
@@ -137,9 +137,18 @@ def cells_of_json(sink, text):
     return cells
 
 
-def actual_topic(sink, program, directory):
+def read_run(sinks, program, directory):
+    """sink → what its topic or table holds; files are not among it."""
+    topics = {sink.name: sink.target for sink in sinks if sink.kind == "kafka"}
+    tables = [sink.name for sink in sinks if sink.kind not in ("kafka", "file", "stdout")]
+    records = inputs.dump(program, directory, list(topics.values()))
+    left = {name: records[topic] for name, topic in topics.items()}
+    return left | rows_of_tables(program, directory, tables)
+
+
+def actual_topic(sink, records):
     rows = []
-    for partition, _, _, key, value in inputs.dump(program, directory, sink.target):
+    for partition, _, _, key, value in records:
         cells = None
         if value is not None:
             cells = value if sink.format == "avro" else cells_of_json(sink, value.decode())
@@ -153,8 +162,7 @@ def actual_topic(sink, program, directory):
     return rows
 
 
-def actual_table(sink, program, directory):
-    rows = table_rows(program, directory, sink.name)
+def actual_table(sink, rows):
     return [(None, None, cells_of_json(sink, row)) for row in rows]
 
 
@@ -332,15 +340,16 @@ def compare_multisets(sink, expected, actual):
         )
 
 
-def compare_sink(model, sink, program, directory, paths):
+def compare_sink(model, sink, left, paths):
+    """left: of read_run; paths: sink → file."""
     as_bytes = sink.format == "avro" and sink.kind == "kafka"
     as_csv = sink.format == "csv" and sink.kind == "file"
     expected = expected_rows(sink)
     if sink.kind == "kafka":
-        actual = actual_topic(sink, program, directory)
+        actual = actual_topic(sink, left[sink.name])
     else:
         is_file = sink.kind == "file"
-        actual = actual_file(sink, paths) if is_file else actual_table(sink, program, directory)
+        actual = actual_file(sink, paths) if is_file else actual_table(sink, left[sink.name])
     if not as_bytes and not as_csv:
         loose = loose_columns(sink, model)
         expected, actual = masked(expected, loose), masked(actual, loose)
@@ -364,8 +373,9 @@ def compare_sink(model, sink, program, directory, paths):
 def compare(plan, program, directory, source_paths, sink_paths):
     """Raises Difference; else the number of rows of each sink."""
     model = Model(plan, inputs.load(plan, source_paths, program, directory)).run()
+    left = read_run(model.sinks.values(), program, directory)
     return {
-        sink.name: compare_sink(model, sink, program, directory, sink_paths)
+        sink.name: compare_sink(model, sink, left, sink_paths)
         for sink in model.sinks.values()
         if sink.kind != "stdout"
     }

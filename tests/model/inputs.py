@@ -17,15 +17,21 @@ from model import PLUS, Record
 MILLISECONDS = values.Type("timestamp_ms")
 
 
-def dump(program, directory, topic):
-    """[(partition, offset, kafka_time ms, key, value)], key and value as bytes or None."""
-    command = [str(program), "inspect", str(directory), "dump", topic]
-    lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-    return [dumped_record(line.decode()) for line in lines.splitlines()]
+def dump(program, directory, topics):
+    """topic → [(partition, offset, kafka_time ms, key, value)], key and value as bytes or None."""
+    found = {topic: [] for topic in topics}
+    if found:
+        command = [str(program), "inspect", str(directory), "dump", *found]
+        lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        for line in lines.splitlines():
+            topic, record = dumped_record(line.decode())
+            found[topics[0] if topic is None else topic].append(record)
+    return found
 
 
 LINE = re.compile(
-    r'\{"partition":(\d+),"offset":(\d+),"kafka_time":("[^"]*"|null),"key(?:_base64)?":'
+    r'\{(?:"topic":"([^"]*)",)?"partition":(\d+),"offset":(\d+),'
+    r'"kafka_time":("[^"]*"|null),"key(?:_base64)?":'
     r'(null|"(?:[^"\\]|\\.)*"),"value(_base64)?":(.*)\}'
 )
 
@@ -36,22 +42,21 @@ def read_time(text):
 
 
 def dumped_record(line):
-    match = LINE.fullmatch(line)
-    time = read_time(match[3])
-    key, value = json.loads(match[4]), match[6]
-    if key is not None:
-        key = (
-            base64.b64decode(key)
-            if '"key_base64":' in line[: line.index(match[4])]
-            else key.encode()
-        )
-    if match[5]:
+    """(topic, None: that of all; the record)."""
+    topic, partition, offset, time, key, in_base64, value = LINE.fullmatch(line).groups()
+    if key != "null":
+        text = json.loads(key)
+        is_base64 = '"key_base64":' in line[: line.index(key)]
+        key = base64.b64decode(text) if is_base64 else text.encode()
+    else:
+        key = None
+    if in_base64:
         value = base64.b64decode(json.loads(value))
     elif value == "null":
         value = None
     else:
         value = json.loads(value).encode() if value[0] == '"' else value.encode()
-    return int(match[1]), int(match[2]), time, key, value
+    return topic, (int(partition), int(offset), read_time(time), key, value)
 
 
 def zigzag(data, at):
@@ -65,10 +70,14 @@ def zigzag(data, at):
             return value >> 1 ^ -(value & 1), at
 
 
-def time_records(program, directory, pipeline, source):
+def time_topic(plan, node):
+    return f"pipec.{plan['pipeline']}.{node['name']}.time"
+
+
+def time_records(dumped):
     """partition → [(offset, floor µs)]: a floor acts before the record at its offset."""
     floors = {}
-    for partition, _, _, _, value in dump(program, directory, f"pipec.{pipeline}.{source}.time"):
+    for partition, _, _, _, value in dumped:
         offset, at = zigzag(value, 0)
         _, at = zigzag(value, at)
         floor, _ = zigzag(value, at)
@@ -85,13 +94,13 @@ def with_floors(records, floors):
     return out + [("time", floor) for _, floor in floors]
 
 
-def of_topic(program, directory, plan, node, index):
+def of_topic(dumped, plan, node, index):
     partitions = [[] for _ in range(node["partitions"])]
-    for partition, offset, time, key, value in dump(program, directory, node["topic"]):
+    for partition, offset, time, key, value in dumped[node["topic"]]:
         partitions[partition].append(
             Record(index, partition, offset, value, node["topic"], key, time)
         )
-    floors = time_records(program, directory, plan["pipeline"], node["name"])
+    floors = time_records(dumped[time_topic(plan, node)])
     return [with_floors(records, floors.get(p, [])) for p, records in enumerate(partitions)]
 
 
@@ -197,10 +206,13 @@ def load(plan, paths, program=None, directory=None):
     contracts = {
         node["name"]: decode.Contract(node) for node in plan["nodes"] if node["node"] == "contract"
     }
+    read = [node for node in sources if node["name"] not in paths]
+    topics = [node["topic"] for node in read] + [time_topic(plan, node) for node in read]
+    dumped = dump(program, directory, topics)
     for index, node in enumerate(sources):
         pattern = paths.get(node["name"])
         if pattern is None:
-            inputs[node["name"]] = of_topic(program, directory, plan, node, index)
+            inputs[node["name"]] = of_topic(dumped, plan, node, index)
         elif node["transport"] == "kafka":
             inputs[node["name"]] = of_topic_files(pattern, node, index)
         else:

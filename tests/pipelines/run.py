@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from commands import Failure, Skipped, call, small_disk
-from table_rows import table_rows
+from table_rows import rows_of_tables, rows_of_topics, table_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "rees46-2019-10-01.csv"
@@ -80,19 +80,13 @@ def killed_until_done(command, cwd, seed, straight_seconds, begin_again):
 
 def topic_rows(program, cwd, topic):
     """The multiset of a topic's (key, value)."""
-    dump = call([program, "inspect", "run", "dump", topic], cwd)
-    rows = (
-        re.sub(r'^\{"partition":\d+,"offset":\d+,"kafka_time":[^,]*,', "{", line)
-        for line in dump.splitlines()
-    )
-    return collections.Counter(rows)
+    return collections.Counter(rows_of_topics(program, cwd / "run", [topic])[topic])
 
 
 def click_outputs(program, cwd):
-    outputs = {topic: topic_rows(program, cwd, topic) for topic in CLICK_TOPICS}
-    for table in CLICK_TABLES:
-        outputs[table] = collections.Counter(table_rows(program, cwd / "run", table))
-    return outputs
+    rows = rows_of_topics(program, cwd / "run", CLICK_TOPICS)
+    rows |= rows_of_tables(program, cwd / "run", CLICK_TABLES)
+    return {name: collections.Counter(some) for name, some in rows.items()}
 
 
 def expect_equal(expected, actual, what):
@@ -304,8 +298,29 @@ def clickstream_inspect(build, scratch):
     dumped = call([program, "inspect", "run", "dump", "events.clean", "--limit", 7], scratch)
     if len(dumped.splitlines()) != 7:
         raise Failure(dumped)
-    for words in (["state", "more"], ["dump", "events.clean", "more"], ["topics", "--limit", 1]):
+    for words in (["state", "more"], ["topics", "--limit", 1]):
         call([program, "inspect", "run", *words], scratch, expect=2)
+    check_several_topics(program, scratch)
+
+
+def check_several_topics(program, cwd):
+    """One after the other, each line with its topic; none, if one of them is none."""
+    command = [program, "inspect", "run", "dump"]
+    topics, limit = ["events.clean", "events.dlq"], ["--limit", 3, "--from", 1]
+    several = call([*command, *topics, *limit], cwd).splitlines()
+    single = [
+        f'{{"topic":"{topic}",{line[1:]}'
+        for topic in topics
+        for line in call([*command, topic, *limit], cwd).splitlines()
+    ]
+    if several != single or len(single) != 6:
+        raise Failure(f"{several}\nis not\n{single}")
+    rows = rows_of_tables(program, cwd / "run", CLICK_TABLES)
+    if rows != {sink: table_rows(program, cwd / "run", sink) for sink in CLICK_TABLES}:
+        raise Failure(f"rows of several tables: {rows}")
+    refused = call([*command, "events.clean", "events.dl"], cwd, expect=1)
+    if "no topic events.dl; did you mean events.dlq?" not in refused or "offset" in refused:
+        raise Failure(refused)
 
 
 def clickstream_topic_files(build, scratch):
