@@ -11,20 +11,32 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+HEADERS = sorted(path for suffix in ("h", "def") for path in ROOT.glob(f"runtime/*.{suffix}"))
+# Besides those of `pipec build`. No debug information: most of the time would be linking that.
+WORDS = ["-O0", "-U_FORTIFY_SOURCE"]
+BUILD_WORDS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fstack-protector-strong"]
+BUILD_WORDS += ["-D_FORTIFY_SOURCE=2", "-fPIE"]
 CLIENTS = ("curl_", "rd_kafka_", "MHD_")  # libcurl, librdkafka, libmicrohttpd
 UNDEFINED = re.compile(rf"^ +U ((?:{'|'.join(CLIENTS)})\w+)$", re.M)
 
 
 def home(build):
-    """PIPEC_HOME, made beside the cases once for all processes: the headers, and the archive
-    without the lines for debuggers, which the linker would read through in a third of its time."""
+    """PIPEC_HOME, made beside the cases once for all processes: the headers, which are compiled
+    once, and the archive without the lines for debuggers, which the linker would read through in a
+    third of its time."""
     archive = build / "libpipe.a"
-    path = build / "model-cases" / f"home-{archive.stat().st_mtime_ns}"
+    newest = max(path.stat().st_mtime_ns for path in [archive, *HEADERS])
+    path = build / "model-cases" / f"home-{newest}"
     if path.exists():
         return path
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.mkdir(parents=True)
-    (unfinished / "runtime").symlink_to(ROOT / "runtime")
+    (unfinished / "runtime").mkdir(parents=True)
+    for header in HEADERS:
+        (unfinished / "runtime" / header.name).symlink_to(header)
+    # The compiler takes this for pipe.h if its flags are the same, else the header.
+    compiled = ["-x", "c-header", "-o", unfinished / "runtime" / "pipe.h.gch"]
+    command = ["cc", *BUILD_WORDS, *WORDS, *compiled, ROOT / "runtime" / "pipe.h"]
+    subprocess.run(command, check=True)
     shutil.copy(build / "libpipe.flags", unfinished)
     command = ["objcopy", "--strip-debug", archive, unfinished / "libpipe.a"]
     subprocess.run(command, check=True)
@@ -54,9 +66,8 @@ def stand_ins(build):
 
 
 def flags(build, directory):
-    """For CFLAGS, in the directory of a case. Most of the time is linking, and most of that debug
-    information."""
-    words = ["-O0", "-U_FORTIFY_SOURCE", "-Wl,-s"]
+    """For CFLAGS, in the directory of a case."""
+    words = [*WORDS, "-Wl,-s"]
     if shutil.which("ld.gold"):
         words.append("-fuse-ld=gold")  # links in half the time
     # From there, since CFLAGS has no way to say a path with a space, as that of the tree may be.
