@@ -160,8 +160,11 @@ static int by_text(const void *a, const void *b)
 
 static void add_row(struct rows *rows, char *text)
 {
-    rows->items = realloc(rows->items, (rows->count + 1) * sizeof *rows->items);
-    assert_non_null(rows->items);
+    if ((rows->count & (rows->count - 1)) == 0) { /* full: it holds a power of two, or nothing */
+        size_t room = rows->count == 0 ? 1 : 2 * rows->count;
+        rows->items = realloc(rows->items, room * sizeof *rows->items);
+        assert_non_null(rows->items);
+    }
     rows->items[rows->count++] = text;
 }
 

@@ -79,7 +79,7 @@ struct reading {
                        it was quoted */
     size_t *sizes;
     struct pipe_input_position *positions; /* after each, where the batch ended there */
-    size_t count;
+    size_t count, room;
     bool opened, failed;
     char error[512];
 };
@@ -112,6 +112,17 @@ static inline void describe_record(struct pipe_buf *text, const struct pipe_inpu
     }
 }
 
+/* Half as much again, so that thousands of small batches don't copy all each time. */
+static inline void make_room(struct reading *out, size_t more)
+{
+    if (out->count + more <= out->room)
+        return;
+    out->room = (out->count + more) * 3 / 2;
+    out->records = pipe_realloc(out->records, out->room * sizeof *out->records);
+    out->sizes = pipe_realloc(out->sizes, out->room * sizeof *out->sizes);
+    out->positions = pipe_realloc(out->positions, out->room * sizeof *out->positions);
+}
+
 /* To the end; batch 0: of random sizes. */
 static inline struct reading read_input(const struct pipe_input_config *config, uint32_t batch)
 {
@@ -132,9 +143,7 @@ static inline struct reading read_input(const struct pipe_input_config *config, 
         if (state != PIPE_INPUT_RECORDS)
             break;
         assert_in_range(count, 1, most);
-        out.records = pipe_realloc(out.records, (out.count + count) * sizeof *out.records);
-        out.sizes = pipe_realloc(out.sizes, (out.count + count) * sizeof *out.sizes);
-        out.positions = pipe_realloc(out.positions, (out.count + count) * sizeof *out.positions);
+        make_room(&out, count);
         for (uint32_t i = 0; i < count; i++) {
             struct pipe_buf text = {0};
             describe_record(&text, input, &records[i], i);
