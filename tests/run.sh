@@ -154,10 +154,13 @@ asan_build() {
     make --no-print-directory -j2 SANITIZE=1 all programs
 }
 
-# A target gets half of its time of a processor however long that takes: it can have what the suites
-# beside it leave, which wait for disks, brokers and each other.
+# At a low priority: what is compiled here is wanted only here, and a target gets half of its time
+# of a processor however long that takes, so these can have what the suites beside them leave, which
+# wait for disks, brokers and each other.
 lane_of_fuzz() {
-    suite fuzz clang nice -n 10 env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
+    renice -n 10 -p "$BASHPID" >/dev/null
+    suite clang - clang
+    suite fuzz clang env SECONDS_EACH="${FUZZ_SECONDS:-$fuzz_seconds}" tests/fuzz/run.sh
 }
 
 lane_of_faults() {
@@ -197,14 +200,13 @@ asan_lane_of_pipelines() {
 
 [ "${CI-}" = true ] && fuzz_seconds=60 || fuzz_seconds=5
 suite build - build
+start lane_of_fuzz
 suite tidy - tests/tidy.sh
 suite stack - tests/stack/run.py
 suite unit build unit build
 suite golden build tests/golden/run.py
 suite programs build programs
 suite generated build generated
-suite clang - clang
-start lane_of_fuzz
 beside lane_of_faults lane_of_brokers lane_of_pipelines
 suite pipec_test build tests/pipec_test/run.py
 suite nth programs tests/nth/run.py
@@ -218,6 +220,10 @@ suite asan_golden asan_build tests/golden/run.py --build build/asan
 beside asan_lane_of_units asan_lane_of_pipelines
 join lane_of_fuzz
 
+# What all of it has taken: the clock, and the processors for what has come to its end.
+times >"$logs/all.times"
+read -r user system < <(tail -n 1 "$logs/all.times")
+printf '%-12s %s s (user %s, system %s)\n' all "$SECONDS" "$user" "$system"
 if [ "$skipped" -gt 0 ]; then
     echo "$passed passed, $failed failed, $skipped skipped"
 else
