@@ -352,8 +352,8 @@ const char *pipe_key_mismatch(struct pipe_task *task, const struct pipe_record *
     return "key_mismatch";
 }
 
-const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *record,
-                            int64_t event_time)
+const char *pipe_judge_time_slow(struct pipe_task *task, const struct pipe_record *record,
+                                 int64_t event_time)
 {
     char time[64], broker[64];
     if (PIPE_UNLIKELY(event_time < PIPE_TS_US_MIN || event_time > PIPE_TS_US_MAX)) {

@@ -44,6 +44,8 @@ static bool pack_uuid(const uint8_t *text, uint8_t to[16])
     return bad < 16;
 }
 
+#define EXACT_KEY_MOST 37u /* bytes: of UUID text */
+
 /* The identity of a key that is held as it is; false: it is too long for that. The expiry is left
  * 0. */
 static bool identify_exactly(const struct pipe_dedup *dedup, const struct pipe_buf *key,
@@ -69,7 +71,9 @@ static bool identify_exactly(const struct pipe_dedup *dedup, const struct pipe_b
     return true;
 }
 
-static void identify(const struct pipe_dedup *dedup, const struct pipe_buf *key, struct id *id)
+/* Of a row whose key was not asked for ahead. */
+static __attribute__((noinline)) void identify(const struct pipe_dedup *dedup,
+                                               const struct pipe_buf *key, struct id *id)
 {
     uint64_t hash[2];
     if (identify_exactly(dedup, key, id))
@@ -103,7 +107,7 @@ static void identify_together(struct pipe_dedup *dedup, uint32_t wanted)
     for (uint32_t left = wanted; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctz(left);
         const struct pipe_buf *key = &dedup->state.keys[index];
-        if (identify_exactly(dedup, key, &dedup->ahead[index]))
+        if (key->size <= EXACT_KEY_MOST && identify_exactly(dedup, key, &dedup->ahead[index]))
             continue;
         hashing.ids[hashing.count] = &dedup->ahead[index];
         hashing.bytes[hashing.count] = key->data;
@@ -198,7 +202,7 @@ static void shrink(struct pipe_dedup *dedup, int64_t watermark)
 /* --- Records ----------------------------------------------------------------------------------
  */
 
-static void make_room(struct pipe_dedup *dedup, int64_t watermark)
+static __attribute__((noinline)) void make_room(struct pipe_dedup *dedup, int64_t watermark)
 {
     if (dedup->run_count > 0) /* memory is short */
         id_table_fit(&dedup->table, watermark);

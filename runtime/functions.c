@@ -14,7 +14,7 @@ static bool is_continuation(char c)
     return ((uint8_t)c & 0xC0) == 0x80;
 }
 
-int64_t pipe_fn_length(struct pipe_str s)
+int64_t pipe_fn_length_slow(struct pipe_str s)
 {
     size_t count = 0;
     for (size_t i = 0; i < s.size; i++)

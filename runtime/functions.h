@@ -31,7 +31,14 @@ static inline bool pipe_is_too_long(struct pipe_str s)
 
 /* --- Strings ---------------------------------------------------------------------------------- */
 
-int64_t pipe_fn_length(struct pipe_str s); /* code points */
+int64_t pipe_fn_length_slow(struct pipe_str s);
+static inline int64_t pipe_fn_length(struct pipe_str s) /* code points */
+{
+    if (PIPE_LIKELY(s.size >= 2 && s.size <= 16 &&
+                    pipe_high_bits_of_few((const uint8_t *)s.data, s.size) == 0))
+        return (int64_t)s.size;
+    return pipe_fn_length_slow(s);
+}
 static inline int64_t pipe_fn_length_array(struct pipe_array a)
 {
     return a.count;

@@ -17,7 +17,7 @@ struct avro {
     size_t batch_bytes;
     struct pipe_record constant; /* what all records have: where they are from; topic or path */
     char too_long[96];
-    struct pipe_record *records;
+    struct pipe_record *records; /* each begins as `constant` */
     const char **faults;
     uint32_t capacity;
 };
@@ -31,6 +31,8 @@ static void avro_reserve(struct avro *avro, uint32_t count)
     avro->records = pipe_calloc(count, sizeof *avro->records);
     avro->faults = pipe_calloc(count, sizeof *avro->faults);
     avro->capacity = count;
+    for (uint32_t i = 0; i < count; i++)
+        avro->records[i] = avro->constant;
 }
 
 /* The fields of an envelope, in one go: its schema is fixed. */
@@ -153,9 +155,12 @@ static bool avro_take_envelope(struct avro *avro, uint32_t index)
     struct pipe_container *container = &avro->container;
     struct pipe_record *record = &avro->records[index];
     const uint8_t *begin = container->at, *behind;
-    avro_begin(avro, record);
-    if (PIPE_UNLIKELY(!read_common_envelope(begin, container->end, record, &behind))) {
+    if (PIPE_LIKELY(read_common_envelope(begin, container->end, record, &behind))) {
+        record->offset = avro->input.position.offset; /* the rest is as in every record */
+        record->event_time = 0;
+    } else {
         struct pipe_reader reader;
+        avro_begin(avro, record);
         pipe_reader_init(&reader, begin, (size_t)(container->end - begin), NULL);
         if (!read_envelope(&reader, record))
             return false;

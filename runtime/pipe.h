@@ -490,8 +490,17 @@ static inline bool pipe_is_ahead(const struct pipe_task *task, const void *row)
 
 /* Whether an event time is valid (years 0001–9999) and, on Kafka, not more than `ahead` after
  * kafka_time. NULL, or the reason with task->detail. */
-const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *record,
-                            int64_t event_time);
+const char *pipe_judge_time_slow(struct pipe_task *task, const struct pipe_record *record,
+                                 int64_t event_time);
+static inline const char *pipe_judge_time(struct pipe_task *task, const struct pipe_record *record,
+                                          int64_t event_time)
+{
+    /* Mostly it is not after kafka_time at all, and so neither after the year 9999. */
+    if (PIPE_LIKELY(pipe_ts_ms_ok(record->kafka_time_ms) && event_time >= PIPE_TS_US_MIN &&
+                    event_time <= PIPE_MS(record->kafka_time_ms)))
+        return NULL;
+    return pipe_judge_time_slow(task, record, event_time);
+}
 
 /* Rows for sinks are wanted by nobody now: not worth encoding. */
 static inline bool pipe_discards(const struct pipe_task *task)
