@@ -273,6 +273,12 @@ static void emit_window_row(struct emitter *e, const struct stream *stream, cons
     const struct type *time = view.type->fields[0].type;
     struct function_text function;
     function_begin(e, &function);
+    if (stream->readers.count == 0 && !has_sum(step)) { /* else somebody asks what is in it */
+        emit(e, 1, "if (pipe_discards(task)) { /* nobody reads it */");
+        emit(e, 2, "task->counters[%s].out++;", names->index);
+        emit(e, 2, "return true;");
+        emit(e, 1, "}\n");
+    }
     if (step->aggregate_count > 0)
         emit(e, 1, "const struct %s *acc = window->acc;", functions->acc_tag);
     if (step->key_count > 0)
