@@ -154,8 +154,19 @@ static uint64_t sent_to(const struct pipe_stream_def *stream, const struct pipe_
     }
 }
 
-/* `in` = what its inputs sent. Not for diverted rows, which are counted for all targets together,
- * nor for rejects of windows, which are counted in (record, window) pairs. */
+static bool rejects_windows(const struct pipe_plan *plan, const struct pipe_stream_def *stream)
+{
+    for (uint32_t i = 0; stream->kind == PIPE_STREAM_REJECTS && i < stream->input_count; i++) {
+        if (plan->streams[stream->inputs[i]].has_window)
+            return true;
+    }
+    return false;
+}
+
+/* `in` = what its inputs sent. Not for diverted rows, which are counted for all targets together.
+ * Rejected rows of windows are not among what is counted here: a window that is corrected may have
+ * many while it is open, and what it counts when it is over are (record, window) pairs. So a stream
+ * that takes them gets at least the others. */
 static bool link_equation(const struct pipe_plan *plan, const struct pipe_counters *totals,
                           uint32_t index, struct pipe_equation *equation)
 {
@@ -163,20 +174,23 @@ static bool link_equation(const struct pipe_plan *plan, const struct pipe_counte
     const struct pipe_stream_def *stream = &plan->streams[index];
     if (stream->kind == PIPE_STREAM_SOURCE || stream->kind == PIPE_STREAM_DIVERTED)
         return false;
-    *equation = (struct pipe_equation){.stream = stream->name, .left = totals[index].in};
-    snprintf(equation->left_text, sizeof equation->left_text, "in");
-    size_t used = (size_t)snprintf(equation->right_text, sizeof equation->right_text, "%s of",
-                                   words[stream->kind]);
+    *equation =
+        (struct pipe_equation){.stream = stream->name, .at_most = rejects_windows(plan, stream)};
+    char sent_text[sizeof equation->left_text];
+    uint64_t sent = 0;
+    size_t used = (size_t)snprintf(sent_text, sizeof sent_text, "%s of", words[stream->kind]);
     for (uint32_t i = 0; i < stream->input_count; i++) {
         uint32_t input = stream->inputs[i];
-        if (stream->kind == PIPE_STREAM_REJECTS && totals[input].window_rejected > 0)
-            return false;
-        equation->right += sent_to(stream, &totals[input]);
-        if (used < sizeof equation->right_text)
-            used +=
-                (size_t)snprintf(equation->right_text + used, sizeof equation->right_text - used,
-                                 "%s %s", i > 0 ? " +" : "", plan->streams[input].name);
+        sent += sent_to(stream, &totals[input]);
+        if (used < sizeof sent_text)
+            used += (size_t)snprintf(sent_text + used, sizeof sent_text - used, "%s %s",
+                                     i > 0 ? " +" : "", plan->streams[input].name);
     }
+    bool turned = equation->at_most;
+    equation->left = turned ? sent : totals[index].in;
+    equation->right = turned ? totals[index].in : sent;
+    snprintf(equation->left_text, sizeof equation->left_text, "%s", turned ? sent_text : "in");
+    snprintf(equation->right_text, sizeof equation->right_text, "%s", turned ? "in" : sent_text);
     return true;
 }
 

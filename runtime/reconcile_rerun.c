@@ -158,7 +158,6 @@ static void watch_window(struct pipe_task *task, const struct pipe_state_def *de
                          const struct pipe_window_row *row)
 {
     struct reconcile *r = running;
-    (void)task;
     if (row == NULL) {
         r->window_depth--;
         return;
@@ -169,7 +168,8 @@ static void watch_window(struct pipe_task *task, const struct pipe_state_def *de
     }
     struct reconcile_window *window = &r->windows[r->window_depth++];
     window->id = pipe_message_hash(row->end ^ (int64_t)def->stream << 56,
-                                   pipe_str_of(row->key, row->key_bytes), pipe_str_of("", 0));
+                                   pipe_str_of(row->key, row->key_bytes),
+                                   pipe_str_of(&task->partition, sizeof task->partition));
     window->revision = (uint64_t)row->revision;
     window->corrected = def->sends_corrections;
     if (def->sends_corrections && !r->finding)

@@ -2,6 +2,10 @@
  * reconcile_revisions.c: the rows of a window that is corrected must stand in the order of their
  * revisions. The re-execution tells window and revision of a row, the scan where it stands; both
  * are joined by the row's hash, then by window.
+ *
+ * A row tells its window and revision, unless it is a reject: then rows of several revisions may be
+ * the same bytes, and so may those of several windows. Which of its revisions such a row is of is
+ * left open, between the least and the greatest; rows that several windows make have no order.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +22,8 @@ struct found {
 };
 struct joined {
     struct pipe_hash window;
-    uint64_t position, revision;
+    uint64_t position;
+    uint64_t least, greatest; /* revisions that it may be of */
 };
 
 void reconcile_made(struct reconcile *r, struct reconcile_layer *layer,
@@ -59,36 +64,68 @@ static void *sorted(struct pipe_buf *bytes, uint64_t count, size_t size,
     return bytes->data;
 }
 
+/* What is made as one and the same row, from made[0] on; returns how many. *one: by one window. */
+static uint64_t same_rows(const struct made *made, uint64_t count, struct joined *to, bool *one)
+{
+    uint64_t n = 1;
+    *to = (struct joined){made->window, 0, made->revision, made->revision};
+    *one = true;
+    for (; n < count && pipe_hash_order(&made[n].row, &made->row) == 0; n++) {
+        uint64_t revision = made[n].revision;
+        *one = *one && pipe_hash_order(&made[n].window, &made->window) == 0;
+        to->least = revision < to->least ? revision : to->least;
+        to->greatest = revision > to->greatest ? revision : to->greatest;
+    }
+    return n;
+}
+
 static void join(const struct made *made, uint64_t made_count, const struct found *found,
                  uint64_t found_count, struct pipe_spill *to)
 {
-    uint64_t m = 0;
-    for (uint64_t f = 0; f < found_count; f++) {
-        while (m < made_count && pipe_hash_order(&made[m].row, &found[f].row) < 0)
-            m++;
-        if (m == made_count || pipe_hash_order(&made[m].row, &found[f].row) != 0)
-            continue;
-        struct joined joined = {made[m].window, found[f].position, made[m].revision};
-        pipe_spill_add(to, &joined);
+    uint64_t f = 0;
+    for (uint64_t m = 0; m < made_count;) {
+        const struct pipe_hash *row = &made[m].row;
+        struct joined joined;
+        bool one;
+        m += same_rows(made + m, made_count - m, &joined, &one);
+        while (f < found_count && pipe_hash_order(&found[f].row, row) < 0)
+            f++;
+        for (; f < found_count && pipe_hash_order(&found[f].row, row) == 0; f++) {
+            joined.position = found[f].position;
+            if (one)
+                pipe_spill_add(to, &joined);
+        }
     }
+}
+
+#define PARTITION_SHIFT 44 /* of a position, reconcile_actual.c */
+
+/* Rows of one window that stand behind each other: partitions have no order between them. */
+static bool is_behind(const struct joined *before, const struct joined *row)
+{
+    return pipe_hash_order(&before->window, &row->window) == 0 &&
+           before->position >> PARTITION_SHIFT == row->position >> PARTITION_SHIFT;
 }
 
 static void check_order(struct reconcile_layer *layer, const struct joined *rows, uint64_t count)
 {
-    for (uint64_t i = 1; i < count && layer->trouble[0] == '\0'; i++) {
-        if (pipe_hash_order(&rows[i - 1].window, &rows[i].window) != 0 ||
-            rows[i - 1].revision < rows[i].revision)
-            continue;
+    uint64_t revision = 0; /* the least that the row before can be of */
+    for (uint64_t i = 0; i < count && layer->trouble[0] == '\0'; i++) {
+        bool behind = i > 0 && is_behind(&rows[i - 1], &rows[i]);
+        uint64_t least = behind && revision >= rows[i].least ? revision + 1 : rows[i].least;
+        uint64_t before = revision, at = rows[i].position;
         char where[64];
-        uint64_t at = rows[i].position;
+        revision = least;
+        if (least <= rows[i].greatest)
+            continue;
         if (layer->topic >= 0)
-            snprintf(where, sizeof where, "partition %" PRIu64 ", offset %" PRIu64, at >> 44,
-                     at & ((UINT64_C(1) << 44) - 1));
+            snprintf(where, sizeof where, "partition %" PRIu64 ", offset %" PRIu64,
+                     at >> PARTITION_SHIFT, at & ((UINT64_C(1) << PARTITION_SHIFT) - 1));
         else
             snprintf(where, sizeof where, "row %" PRIu64, at);
         snprintf(layer->trouble, sizeof layer->trouble,
                  "%s: revision %" PRIu64 " of a window stands behind revision %" PRIu64, where,
-                 rows[i].revision, rows[i - 1].revision);
+                 rows[i].greatest, before);
     }
 }
 
