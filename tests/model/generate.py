@@ -165,7 +165,7 @@ class Generator(Sources):
 
     def dedup_windows(self, clauses, out):
         """By all of the group: its windows come one after the other, so which passes is known."""
-        if out.group and set(out.group) <= {f.name for f in out.fields}:
+        if out.group and set(out.group) <= {f.name for f in out.fields if not f.nullable}:
             within = self.rng.choice(["2s", "20s", "2m", "1h"])
             clauses.append(f"dedup by {', '.join(out.group)} within {within}")
 
