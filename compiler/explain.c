@@ -88,9 +88,10 @@ static void source_line(struct printer *printer, int depth, const struct node_so
 {
     struct program *program = printer->program;
     struct arena *arena = program->arena;
-    const char *text = source->topic != NULL ? arena_printf(arena, "%s, %" PRId64 " partitions",
-                                                            source->topic, source->partitions)
-                                             : arena_printf(arena, "one partition a file");
+    const char *text = source->topic != NULL
+                           ? arena_printf(arena, "%s, %" PRId64 " partition%s", source->topic,
+                                          source->partitions, source->partitions == 1 ? "" : "s")
+                           : arena_printf(arena, "one partition a file");
     if (json_array_size(source->key) > 0)
         text = arena_printf(arena, "%s by %s", text, explain_names(program, source->key));
     text = arena_printf(arena, "%s; %s", text, source->format);

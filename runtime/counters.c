@@ -23,16 +23,26 @@ static const char *const counter_names[] = {
 #undef COUNTER_NAME
 };
 
+#define IN_FLIGHT COUNTER_COUNT /* no counter: what one side of an exchange is ahead of the other  \
+                                 */
+
 /* In an equation all kinds of rejects are told apart; `rejected` alone is their sum in the table.
  */
 static const char *name_of(int index)
 {
-    return index == COUNTER_rejected ? "rule_rejected" : counter_names[index];
+    return index == IN_FLIGHT          ? "in_flight"
+           : index == COUNTER_rejected ? "rule_rejected"
+                                       : counter_names[index];
 }
 
 static uint64_t counter(const struct pipe_counters *counters, int index)
 {
-    return ((const uint64_t *)counters)[index];
+    return index == IN_FLIGHT ? counters_in_flight(counters) : ((const uint64_t *)counters)[index];
+}
+
+uint64_t counters_in_flight(const struct pipe_counters *counters)
+{
+    return counters->shipped > counters->received ? counters->shipped - counters->received : 0;
 }
 
 /* ---- The table ---- */
@@ -40,10 +50,14 @@ static uint64_t counter(const struct pipe_counters *counters, int index)
 #define TERMS_MAX 6
 #define NO_TERM (-1)
 
+/* Of whom the counters must be. */
+enum equation_scope { OF_ANY, OF_ALL, OF_SHARE };
+
 struct equation_rule {
     bool (*holds)(const struct pipe_plan *plan, const struct pipe_stream_def *stream);
     int left[TERMS_MAX], right[TERMS_MAX]; /* counters; the lists end with NO_TERM */
     bool in_flight;                        /* left <= right until the exchanges are drained */
+    enum equation_scope scope;
 };
 
 static const struct pipe_exchange_def *exchange_of(const struct pipe_plan *plan,
@@ -107,36 +121,63 @@ static bool has_exchange(const struct pipe_plan *plan, const struct pipe_stream_
     }
 #define C(name) COUNTER_##name
 static const struct equation_rule rules[] = {
-    {is_source, LEFT(C(read)), LEFT(C(accepted), C(source_rejected), C(tombstones)), false},
-    {has_rows, LEFT(C(in)), LEFT(C(passed), C(dropped), C(rejected), C(diverted)), false},
-    {has_unnest, LEFT(C(passed)), LEFT(C(unnest_empty), C(unnested)), false},
-    {selects_elements, LEFT(C(elements)), LEFT(C(selected), C(select_rejected)), false},
-    {selects_rows, LEFT(C(passed)), LEFT(C(selected), C(select_rejected)), false},
-    {has_dedup, LEFT(C(dedup_in)), LEFT(C(unique), C(duplicate), C(too_old)), false},
+    {is_source, LEFT(C(read)), LEFT(C(accepted), C(source_rejected), C(tombstones)), false, OF_ANY},
+    {has_rows, LEFT(C(in)), LEFT(C(passed), C(dropped), C(rejected), C(diverted)), false, OF_ANY},
+    {has_unnest, LEFT(C(passed)), LEFT(C(unnest_empty), C(unnested)), false, OF_ANY},
+    {selects_elements, LEFT(C(elements)), LEFT(C(selected), C(select_rejected)), false, OF_ANY},
+    {selects_rows, LEFT(C(passed)), LEFT(C(selected), C(select_rejected)), false, OF_ANY},
+    {has_dedup, LEFT(C(dedup_in)), LEFT(C(unique), C(duplicate), C(too_old)), false, OF_ANY},
     {whole_window, LEFT(C(window_in)), LEFT(C(emitted), C(open), C(late), C(window_rejected)),
-     false},
+     false, OF_ANY},
     /* Both phases together: what was received is open or emitted, the rest of what came in was
-       shipped. */
+       shipped. One of several processes receives what others have shipped. */
+    {two_phase, LEFT(C(window_in)),
+     LEFT(IN_FLIGHT, C(emitted), C(open), C(late), C(window_rejected)), false, OF_ALL},
     {two_phase, LEFT(C(window_in), C(received)),
-     LEFT(C(shipped), C(emitted), C(open), C(late), C(window_rejected)), false},
-    {has_exchange, LEFT(C(received)), LEFT(C(shipped)), true},
+     LEFT(C(shipped), C(emitted), C(open), C(late), C(window_rejected)), false, OF_SHARE},
+    {has_exchange, LEFT(C(received)), LEFT(C(shipped)), true, OF_ALL},
 };
 #undef LEFT
 #undef C
 
-static uint64_t sum(const struct pipe_counters *counters, const int terms[TERMS_MAX], char *text,
-                    size_t room)
-{
-    uint64_t total = 0;
-    size_t used = 0;
-    text[0] = '\0';
-    for (unsigned i = 0; i < TERMS_MAX && terms[i] != NO_TERM; i++) {
-        total += counter(counters, terms[i]);
-        int more =
-            snprintf(text + used, room - used, "%s%s", i > 0 ? " + " : "", name_of(terms[i]));
-        used += more > 0 && (size_t)more < room - used ? (size_t)more : 0;
+/* Of one side: names, values, and their sum. */
+struct side {
+    char *text, *terms;
+    uint64_t *total;
+};
+
+#define SIDE(equation, side)                                                                       \
+    {                                                                                              \
+        (equation)->side##_text, (equation)->side##_terms, &(equation)->side                       \
     }
-    return total;
+
+/* Where the room ends it says so. */
+static void append(char *to, const char *between, const char *text)
+{
+    static const char more[] = " + …";
+    size_t used = strlen(to);
+    if (used == 0)
+        between = "";
+    if (used + strlen(between) + strlen(text) + sizeof more <= EQUATION_TEXT)
+        snprintf(to + used, EQUATION_TEXT - used, "%s%s", between, text);
+    else if (used < sizeof more || strcmp(to + used + 1 - sizeof more, more) != 0)
+        snprintf(to + used, EQUATION_TEXT - used, "%s", more);
+}
+
+static void add_value(struct side *side, uint64_t value)
+{
+    char number[32];
+    *side->total += value;
+    append(side->terms, " + ", pipe_u64_grouped(number, value));
+}
+
+static void add_terms(struct side side, const struct pipe_counters *counters,
+                      const int terms[TERMS_MAX])
+{
+    for (unsigned i = 0; i < TERMS_MAX && terms[i] != NO_TERM; i++) {
+        append(side.text, " + ", name_of(terms[i]));
+        add_value(&side, counter(counters, terms[i]));
+    }
 }
 
 /* ---- Between streams: what leaves one arrives at its readers ---- */
@@ -176,46 +217,50 @@ static bool link_equation(const struct pipe_plan *plan, const struct pipe_counte
         return false;
     *equation =
         (struct pipe_equation){.stream = stream->name, .at_most = rejects_windows(plan, stream)};
-    char sent_text[sizeof equation->left_text];
-    uint64_t sent = 0;
-    size_t used = (size_t)snprintf(sent_text, sizeof sent_text, "%s of", words[stream->kind]);
+    struct side left = SIDE(equation, left), right = SIDE(equation, right);
+    struct side arrived = equation->at_most ? right : left;
+    struct side sent = equation->at_most ? left : right;
+    append(arrived.text, "", "in");
+    add_value(&arrived, totals[index].in);
+    snprintf(sent.text, EQUATION_TEXT, "%s of", words[stream->kind]);
     for (uint32_t i = 0; i < stream->input_count; i++) {
         uint32_t input = stream->inputs[i];
-        sent += sent_to(stream, &totals[input]);
-        if (used < sizeof sent_text)
-            used += (size_t)snprintf(sent_text + used, sizeof sent_text - used, "%s %s",
-                                     i > 0 ? " +" : "", plan->streams[input].name);
+        append(sent.text, i > 0 ? " + " : " ", plan->streams[input].name);
+        add_value(&sent, sent_to(stream, &totals[input]));
     }
-    bool turned = equation->at_most;
-    equation->left = turned ? sent : totals[index].in;
-    equation->right = turned ? totals[index].in : sent;
-    snprintf(equation->left_text, sizeof equation->left_text, "%s", turned ? sent_text : "in");
-    snprintf(equation->right_text, sizeof equation->right_text, "%s", turned ? "in" : sent_text);
     return true;
 }
 
+static void add_rule(const struct equation_rule *rule, const struct pipe_stream_def *stream,
+                     const struct pipe_counters *counters, bool drained,
+                     struct pipe_equation *equation)
+{
+    struct side left = SIDE(equation, left), right = SIDE(equation, right);
+    equation->stream = stream->name;
+    add_terms(left, counters, rule->left);
+    add_terms(right, counters, rule->right);
+    equation->at_most = rule->in_flight && !drained;
+}
+
 struct pipe_equation *counters_equations(const struct pipe_plan *plan,
-                                         const struct pipe_counters *totals, bool drained,
-                                         uint32_t *count)
+                                         const struct pipe_counters *totals,
+                                         enum report_scope scope, uint32_t *count)
 {
     size_t rule_count = sizeof rules / sizeof rules[0];
     struct pipe_equation *equations =
         pipe_calloc(plan->stream_count * (rule_count + 1) + 1, sizeof *equations);
+    enum equation_scope other = scope == REPORT_SHARE ? OF_ALL : OF_SHARE;
     *count = 0;
     for (uint32_t s = 0; s < plan->stream_count; s++) {
         const struct pipe_stream_def *stream = &plan->streams[s];
         if (link_equation(plan, totals, s, &equations[*count]))
             (*count)++;
         for (size_t r = 0; r < rule_count; r++) {
-            if (!rules[r].holds(plan, stream))
+            if (rules[r].scope == other || !rules[r].holds(plan, stream))
                 continue;
-            struct pipe_equation *equation = &equations[(*count)++];
-            equation->stream = stream->name;
-            equation->left =
-                sum(&totals[s], rules[r].left, equation->left_text, sizeof equation->left_text);
-            equation->right =
-                sum(&totals[s], rules[r].right, equation->right_text, sizeof equation->right_text);
-            equation->at_most = rules[r].in_flight && !drained;
+            equations[*count] = (struct pipe_equation){0};
+            add_rule(&rules[r], stream, &totals[s], scope == REPORT_DRAINED,
+                     &equations[(*count)++]);
         }
     }
     return equations;
@@ -237,10 +282,11 @@ bool counters_check(struct pipe_engine *engine)
      * process has shipped or received is not counted here: all else is within a task. */
     bool all = group_owns_all(engine);
     bool drained = all && !engine_has_pending(engine) && engine_drained(engine);
-    struct pipe_equation *equations = counters_equations(plan, totals, drained, &count);
+    enum report_scope scope = !all ? REPORT_SHARE : drained ? REPORT_DRAINED : REPORT_UNDER_WAY;
+    struct pipe_equation *equations = counters_equations(plan, totals, scope, &count);
     bool ok = true;
     for (uint32_t i = 0; ok && i < count; i++) {
-        ok = counters_equal(&equations[i]) || (!all && equations[i].at_most);
+        ok = counters_equal(&equations[i]);
         if (!ok)
             engine_fail(engine, PIPE_EXIT_INTERNAL,
                         "internal error: rows are not accounted for in stream %s: %s = %llu, but "

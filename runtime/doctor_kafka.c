@@ -53,7 +53,7 @@ static bool check_brokers(struct doctor *doctor, struct kafka_admin *admin, uint
         doctor_find(doctor, DOCTOR_PROBLEM, AREA, NULL, "%s", admin->error);
         return false;
     }
-    doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%u broker%s at %s", *count, *count == 1 ? "" : "s",
+    doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%u broker%s at %s", *count, PIPE_PLURAL(*count),
                 pipe_kafka_value(&doctor->run.kafka, "bootstrap.servers"));
     for (uint32_t i = 0; i < *count && i < BROKERS_MOST; i++)
         check_broker(doctor, admin, ids[i]);
@@ -149,16 +149,16 @@ static bool check_topic(struct doctor *doctor, struct kafka_admin *admin,
         good = false;
         doctor_find(doctor, DOCTOR_PROBLEM, AREA,
                     "make another topic, or compile for the number it has: keys would move",
-                    "%s has %u partitions, the plan says %u", topic->name, partitions,
-                    topic->partitions);
+                    "%s has %u partition%s, the plan says %u", topic->name, partitions,
+                    PIPE_PLURAL(partitions), topic->partitions);
     }
     size_t before = doctor->count;
     if (!check_replicas(doctor, admin, topic->name, brokers, replicas) ||
         !check_settings(doctor, admin, topic, &good) || !check_rights(doctor, admin, topic))
         return false;
     if (good && doctor->count == before)
-        doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%s: %u partitions, %u replicas", topic->name,
-                    partitions, replicas);
+        doctor_find(doctor, DOCTOR_OK, AREA, NULL, "%s: %u partition%s, %u replica%s", topic->name,
+                    partitions, PIPE_PLURAL(partitions), replicas, PIPE_PLURAL(replicas));
     return true;
 }
 

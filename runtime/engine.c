@@ -356,7 +356,7 @@ bool engine_drained(const struct pipe_engine *engine)
     return !log->grouped || group_at_ends(engine);
 }
 
-static bool is_finished(const struct pipe_engine *engine)
+bool engine_is_finished(const struct pipe_engine *engine)
 {
     if (engine->endless)
         return false;
@@ -486,14 +486,14 @@ enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms)
 {
     bool worked = false, can_run = true;
     engine_enter(engine);
-    if (engine_stops(engine) || is_finished(engine))
+    if (engine_stops(engine) || engine_is_finished(engine))
         return ENGINE_FINISHED;
     if (engine->log->grouped && !group_serve(engine, wait_ms, &can_run))
         return ENGINE_FAILED;
     if (can_run && (!run_round(engine, &worked) || !after_round(engine, &worked)))
         return ENGINE_FAILED;
     engine->caught_up = engine->caught_up || !worked;
-    if (!worked && is_finished(engine))
+    if (!worked && engine_is_finished(engine))
         return ENGINE_FINISHED;
     return worked ? ENGINE_WORKED : ENGINE_IDLE;
 }

@@ -433,7 +433,8 @@ enum engine_state engine_step(struct pipe_engine *engine, int64_t wait_ms);
 bool engine_finish(struct pipe_engine *engine); /* after FINISHED: commits, saves, checks */
 /* Of this thread: secrets and rejects are those of `engine` from now on. */
 void engine_enter(struct pipe_engine *engine);
-bool engine_stops(const struct pipe_engine *engine); /* a signal, or engine->stop */
+bool engine_stops(const struct pipe_engine *engine);       /* a signal, or engine->stop */
+bool engine_is_finished(const struct pipe_engine *engine); /* all of its input is read, committed */
 void engine_close(struct pipe_engine *engine);
 extern volatile sig_atomic_t engine_stop_requested;    /* by SIGTERM, SIGINT */
 bool engine_drained(const struct pipe_engine *engine); /* no task has anything to read */
@@ -617,9 +618,15 @@ struct pipe_plan_topic *pipe_plan_topics(const struct pipe_plan *plan, uint32_t 
 void pipe_plan_topic(const struct pipe_plan *plan, enum pipe_topic_kind kind, uint32_t index,
                      struct pipe_plan_topic *out);
 
+/* Of whom counters are: of all tasks, with nothing on its way between them or something; of
+ * some tasks only. */
+enum report_scope { REPORT_DRAINED, REPORT_UNDER_WAY, REPORT_SHARE };
+
 /* counters.c */
+#define EQUATION_TEXT 512
 struct pipe_equation {
-    char left_text[160], right_text[160]; /* "in", "passed + dropped + …" */
+    char left_text[EQUATION_TEXT], right_text[EQUATION_TEXT];   /* "in", "passed + dropped + …" */
+    char left_terms[EQUATION_TEXT], right_terms[EQUATION_TEXT]; /* "12", "10 + 2 + …" */
     const char *stream;
     uint64_t left, right;
     bool at_most; /* left <= right is enough: rows are on their way */
@@ -627,10 +634,12 @@ struct pipe_equation {
 void counters_total(const struct pipe_engine *engine, struct pipe_counters *totals);
 void counters_open(struct engine_task *task);     /* computes `open` */
 void counters_gauges(struct pipe_engine *engine); /* that of every dirty task */
-/* The equations of a plan over totals by stream; pipe_free. `drained`: nothing is on its way. */
+/* Rows, or pairs, sent to the next stage and not received there. */
+uint64_t counters_in_flight(const struct pipe_counters *counters);
+/* The equations of a plan over totals by stream; free. */
 struct pipe_equation *counters_equations(const struct pipe_plan *plan,
-                                         const struct pipe_counters *totals, bool drained,
-                                         uint32_t *count);
+                                         const struct pipe_counters *totals,
+                                         enum report_scope scope, uint32_t *count);
 bool counters_equal(const struct pipe_equation *equation);
 bool counters_check(struct pipe_engine *engine); /* engine_fail(4) names the first that fails */
 void counters_encode(const struct pipe_counters *counters, uint32_t count, struct pipe_buf *to);
@@ -646,9 +655,6 @@ void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struc
 /* engine_report.c */
 void report_progress(struct pipe_engine *engine, bool last);
 void report_final(struct pipe_engine *engine, FILE *to);
-/* Of whom the counters are: of all tasks, with nothing on its way between them or something; of
- * some tasks only. */
-enum report_scope { REPORT_DRAINED, REPORT_UNDER_WAY, REPORT_SHARE };
 void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals,
                      enum report_scope scope, FILE *to);
 

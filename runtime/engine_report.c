@@ -33,7 +33,7 @@ static uint64_t expected_records(const struct pipe_engine *engine, uint64_t *don
 
 static void rewrite_line(const struct pipe_engine *engine, uint64_t rate, bool last)
 {
-    char records[32], per_second[32], bar[BAR_WIDTH + 1];
+    char records[64], per_second[32], commits[64], bar[BAR_WIDTH + 1];
     uint64_t done, total = expected_records(engine, &done);
     fprintf(stderr, "\r\033[K%s  ", engine->plan->name);
     if (total > 0) {
@@ -43,9 +43,10 @@ static void rewrite_line(const struct pipe_engine *engine, uint64_t rate, bool l
         bar[BAR_WIDTH] = '\0';
         fprintf(stderr, "[%s] %3" PRIu64 "%%  ", bar, done * 100 / total);
     }
-    fprintf(stderr, "%s records  %s/s  %" PRIu64 " commits",
-            pipe_u64_grouped(records, engine->source_records), pipe_u64_grouped(per_second, rate),
-            engine->commits);
+    fprintf(stderr, "%s  %s/s  %s",
+            pipe_counted(records, engine->source_records, "record", "records"),
+            pipe_u64_grouped(per_second, rate),
+            pipe_counted(commits, engine->commits, "commit", "commits"));
     if (last)
         fputc('\n', stderr);
     fflush(stderr);
@@ -81,7 +82,8 @@ void report_progress(struct pipe_engine *engine, bool last)
 struct table_column {
     const char *title;
     uint64_t (*value)(const struct pipe_stream_def *stream, const struct pipe_counters *counters);
-    bool always; /* else only where some stream has one */
+    bool always;         /* else only where some stream has one */
+    const char *meaning; /* NULL: the title says it */
 };
 
 #define COLUMN(name, expression)                                                                   \
@@ -101,88 +103,131 @@ COLUMN(elements, c->elements)
 COLUMN(duplicate, c->duplicate)
 COLUMN(late, c->late)
 COLUMN(open, c->open)
+COLUMN(in_flight, counters_in_flight(c))
 COLUMN(out, c->out)
 
 static const struct table_column columns[] = {
-    {"in", column_in, true},
-    {"dropped", column_dropped, false},
-    {"diverted", column_diverted, false},
-    {"rejected", column_rejected, false},
-    {"elements", column_elements, false},
-    {"duplicates", column_duplicate, false},
-    {"late", column_late, false},
-    {"open", column_open, false},
-    {"out", column_out, true},
+    {"in", column_in, true, NULL},
+    {"dropped", column_dropped, false, "by a where, as a tombstone, or with an empty array"},
+    {"diverted", column_diverted, false, NULL},
+    {"rejected", column_rejected, false, NULL},
+    {"elements", column_elements, false, "of the arrays of the other rows"},
+    {"duplicates", column_duplicate, false, NULL},
+    {"late", column_late, false, "came after their window had closed"},
+    {"open", column_open, false, "in windows and sessions not closed yet"},
+    {"in-flight", column_in_flight, false, "sent to the next stage, not yet received there"},
+    {"out", column_out, true, NULL},
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-/* What can't be seen from a title. */
-static void print_units(const struct pipe_plan *plan, const struct pipe_counters *totals, FILE *to)
-{
-    bool windows = false;
-    for (uint32_t s = 0; s < plan->stream_count; s++)
-        windows = windows || totals[s].late + totals[s].open + totals[s].window_rejected > 0;
-    if (windows)
-        fprintf(to, "  late: came after their window had closed; open: in windows not closed yet; "
-                    "both, and rejects of\n  windows, count a row once for each window it lies "
-                    "in; out of a window counts its rows\n");
-}
+struct table {
+    const struct pipe_plan *plan;
+    const struct pipe_counters *totals;
+    int widths[COLUMNS]; /* 0: not shown */
+    int name_width;
+};
 
-static void print_streams(const struct pipe_plan *plan, const struct pipe_counters *totals,
-                          FILE *to)
+static void measure(struct table *table, enum report_scope scope)
 {
-    int widths[COLUMNS], name_width = (int)strlen("stream");
+    const struct pipe_plan *plan = table->plan;
     char text[32];
+    table->name_width = (int)strlen("stream");
     for (size_t c = 0; c < COLUMNS; c++) {
         bool shown = columns[c].always;
-        widths[c] = (int)strlen(columns[c].title);
+        bool known = columns[c].value != column_in_flight || scope != REPORT_SHARE;
+        int widest = (int)strlen(columns[c].title);
         for (uint32_t s = 0; s < plan->stream_count; s++) {
-            uint64_t value = columns[c].value(&plan->streams[s], &totals[s]);
+            uint64_t value = columns[c].value(&plan->streams[s], &table->totals[s]);
             int width = (int)strlen(pipe_u64_grouped(text, value));
-            widths[c] = width > widths[c] ? width : widths[c];
+            widest = width > widest ? width : widest;
             shown = shown || value > 0;
         }
-        widths[c] = shown ? widths[c] : 0;
+        table->widths[c] = shown && known ? widest : 0;
     }
     for (uint32_t s = 0; s < plan->stream_count; s++) {
         int width = (int)strlen(plan->streams[s].name);
-        name_width = width > name_width ? width : name_width;
+        table->name_width = width > table->name_width ? width : table->name_width;
     }
-    fprintf(to, "  %-*s", name_width, "stream");
+}
+
+#define LEGEND_COLUMNS 100
+
+/* What can't be seen from the titles that are shown. */
+static void print_legend(const struct table *table, FILE *to)
+{
+    size_t used = 0;
+    bool pairs = false;
     for (size_t c = 0; c < COLUMNS; c++) {
-        if (widths[c] > 0)
-            fprintf(to, "  %*s", widths[c], columns[c].title);
+        const struct table_column *column = &columns[c];
+        if (table->widths[c] == 0 || column->meaning == NULL)
+            continue;
+        size_t size = strlen(column->title) + strlen(column->meaning) + 4;
+        bool fits = used > 0 && used + size < LEGEND_COLUMNS;
+        fprintf(to, "%s%s: %s",
+                fits       ? "; "
+                : used > 0 ? ";\n  "
+                           : "  ",
+                column->title, column->meaning);
+        used = fits ? used + size : size;
+    }
+    for (uint32_t s = 0; s < table->plan->stream_count; s++) {
+        const struct pipe_counters *c = &table->totals[s];
+        bool window = table->plan->streams[s].has_window;
+        pairs = pairs || c->late + c->open + c->window_rejected > 0;
+        pairs = pairs || (window && counters_in_flight(c) > 0);
+    }
+    if (used > 0)
+        fputc('\n', to);
+    if (pairs)
+        fprintf(to, "  where there are windows, these and their rejects count a row once for each "
+                    "that it lies in;\n  out counts the rows that the windows made\n");
+}
+
+static void print_streams(const struct table *table, FILE *to)
+{
+    const struct pipe_plan *plan = table->plan;
+    char text[32];
+    fprintf(to, "  %-*s", table->name_width, "stream");
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (table->widths[c] > 0)
+            fprintf(to, "  %*s", table->widths[c], columns[c].title);
     }
     for (uint32_t s = 0; s < plan->stream_count; s++) {
-        fprintf(to, "\n  %-*s", name_width, plan->streams[s].name);
+        fprintf(to, "\n  %-*s", table->name_width, plan->streams[s].name);
         for (size_t c = 0; c < COLUMNS; c++) {
-            if (widths[c] > 0)
-                fprintf(to, "  %*s", widths[c],
-                        pipe_u64_grouped(text, columns[c].value(&plan->streams[s], &totals[s])));
+            uint64_t value = columns[c].value(&plan->streams[s], &table->totals[s]);
+            if (table->widths[c] > 0)
+                fprintf(to, "  %*s", table->widths[c], pipe_u64_grouped(text, value));
         }
     }
     fputc('\n', to);
 }
 
+static void print_equation(const struct pipe_equation *e, FILE *to)
+{
+    char left[32], right[32];
+    const char *sign = e->at_most ? "<=" : "=";
+    bool equal = counters_equal(e);
+    fprintf(to, "  %-9s  %s: %s %s %s  (%s %s %s", equal ? "equal" : "NOT EQUAL", e->stream,
+            e->left_text, sign, e->right_text, e->left_terms, sign, e->right_terms);
+    if (!equal)
+        fprintf(to, ": %s and %s", pipe_u64_grouped(left, e->left),
+                pipe_u64_grouped(right, e->right));
+    fprintf(to, ")\n");
+}
+
 void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals,
                      enum report_scope scope, FILE *to)
 {
+    struct table table = {.plan = plan, .totals = totals};
     uint32_t count;
-    char left[32], right[32];
-    struct pipe_equation *equations =
-        counters_equations(plan, totals, scope == REPORT_DRAINED, &count);
-    print_streams(plan, totals, to);
-    print_units(plan, totals, to);
+    struct pipe_equation *equations = counters_equations(plan, totals, scope, &count);
+    measure(&table, scope);
+    print_streams(&table, to);
+    print_legend(&table, to);
     fprintf(to, "\n  conservation\n");
-    for (uint32_t i = 0; i < count; i++) {
-        const struct pipe_equation *e = &equations[i];
-        if (scope == REPORT_SHARE && e->at_most) /* others have shipped or received, too */
-            continue;
-        const char *sign = e->at_most ? "<=" : "=";
-        fprintf(to, "  %-9s  %s: %s %s %s  (%s %s %s)\n", counters_equal(e) ? "equal" : "NOT EQUAL",
-                e->stream, e->left_text, sign, e->right_text, pipe_u64_grouped(left, e->left), sign,
-                pipe_u64_grouped(right, e->right));
-    }
+    for (uint32_t i = 0; i < count; i++)
+        print_equation(&equations[i], to);
     free(equations);
 }
 
@@ -203,19 +248,20 @@ static void print_rejects(const struct pipe_engine *engine, FILE *to)
 static void print_table(const struct pipe_engine *engine, uint32_t sink, FILE *to)
 {
     struct pipe_follower_figures figures;
-    char rows[32], lag[32];
+    char rows[32], batches[64], lag[64];
     if (engine->follower == NULL)
         return;
     pipe_follower_figures(engine->follower, sink, &figures);
     if (!figures.follows)
         return;
-    fprintf(to, "  %12s    brought into it by this run, in %" PRIu64 " batches",
-            pipe_u64_grouped(rows, figures.rows), figures.batches);
+    fprintf(to, "  %12s    brought into it by this run, in %s",
+            pipe_u64_grouped(rows, figures.rows),
+            pipe_counted(batches, figures.batches, "batch", "batches"));
     if (figures.lag_records > 0)
-        fprintf(to, "; %s offsets behind", pipe_u64_grouped(lag, figures.lag_records));
+        fprintf(to, "; %s behind", pipe_counted(lag, figures.lag_records, "offset", "offsets"));
     if (figures.skipped > 0)
-        fprintf(to, "; %s offsets gone before they were read",
-                pipe_u64_grouped(lag, figures.skipped));
+        fprintf(to, "; %s gone before being read",
+                pipe_counted(lag, figures.skipped, "offset", "offsets"));
     fprintf(to, "%s\n", figures.halted ? "; it stands still" : "");
 }
 
@@ -256,7 +302,7 @@ static void print_shares(const struct pipe_engine *engine, FILE *to)
 {
     uint32_t here = 0;
     uint64_t skipped = 0;
-    char text[32];
+    char text[64];
     for (uint32_t t = 0; t < engine->task_count; t++) {
         if (engine->tasks[t].phase != ENGINE_RUNNING)
             continue;
@@ -266,35 +312,52 @@ static void print_shares(const struct pipe_engine *engine, FILE *to)
     fprintf(to, "  rows of all runs of the partitions that this process had at the end: %u of %u\n",
             here, engine->task_count);
     if (skipped > 0)
-        fprintf(to, "  never read, since retention was faster: %s records at most\n",
-                pipe_u64_grouped(text, skipped));
+        fprintf(to, "  never read, since retention was faster: at most %s\n",
+                pipe_counted(text, skipped, "record", "records"));
     if (engine->aborts > 0)
-        fprintf(to, "  %s commits of this run were aborted, and made again\n",
-                pipe_u64_grouped(text, engine->aborts));
+        fprintf(to, "  aborted, and made again: %s of this run\n",
+                pipe_counted(text, engine->aborts, "commit", "commits"));
 }
 
 /* Ids and windows that memory did not hold. */
 static void print_spilled(const struct pipe_engine *engine, FILE *to)
 {
     struct pipe_state_spilled spilled = engine_spilled(engine);
-    char entries[32], reads[32];
+    char entries[32], reads[64];
     if (spilled.entries + spilled.reads > 0)
         fprintf(to,
-                "\n  beyond --state-memory: %s ids, windows, sessions on disk alone, looked for %s "
-                "times\n",
-                pipe_u64_grouped(entries, spilled.entries), pipe_u64_grouped(reads, spilled.reads));
+                "\n  beyond --state-memory: %s ids, windows, sessions on disk alone, looked for "
+                "%s\n",
+                pipe_u64_grouped(entries, spilled.entries),
+                pipe_counted(reads, spilled.reads, "time", "times"));
+}
+
+/* Why it has ended, and what there is to do. */
+static void print_end(const struct pipe_engine *engine, FILE *to)
+{
+    bool stopped = engine_stops(engine) && (engine->endless || !engine_is_finished(engine));
+    if (engine->finished_before)
+        fprintf(to, "  nothing to do: this run had read all of its input before\n");
+    else if (!stopped)
+        fprintf(to, "  at the end of its input\n");
+    else
+        fprintf(to, "  stopped%s; %s\n", engine->endless ? "" : " before the end of its input",
+                engine->temporary ? "it has no directory (--embedded) to go on from"
+                                  : "the same command goes on from here");
 }
 
 void report_final(struct pipe_engine *engine, FILE *to)
 {
     const struct pipe_plan *plan = engine->plan;
     struct pipe_counters *totals = pipe_calloc(plan->stream_count + 1, sizeof *totals);
-    char text[32], rate[32];
+    char records[64], rate[32], commits[64];
     double cpu = pipe_process_cpu_seconds();
     double seconds = (double)(engine_monotonic_us() - engine->started_us) / 1e6;
     counters_total(engine, totals);
-    fprintf(to, "\n%s, plan %s%s%s\n\n", plan->name, plan->hash,
+    fprintf(to, "\n%s, plan %s%s%s\n", plan->name, plan->hash,
             engine->temporary ? "" : ", directory ", engine->temporary ? "" : engine->dir);
+    print_end(engine, to);
+    fputc('\n', to);
     if (engine->log->grouped)
         print_shares(engine, to);
     else if (engine->resumed)
@@ -307,13 +370,9 @@ void report_final(struct pipe_engine *engine, FILE *to)
     print_rejects(engine, to);
     print_sinks(engine, to);
     print_spilled(engine, to);
-    if (engine->finished_before)
-        fprintf(to, "\n  nothing to do: this run had read all of its input before\n");
-    fprintf(to,
-            "\n  %s records read now, %.2f s, %.2f CPU seconds, %s records per CPU second, %" PRIu64
-            " commits\n",
-            pipe_u64_grouped(text, engine->source_records), seconds, cpu,
+    fprintf(to, "\n  %s read now, %.2f s, %.2f CPU seconds, %s records per CPU second, %s\n",
+            pipe_counted(records, engine->source_records, "record", "records"), seconds, cpu,
             pipe_u64_grouped(rate, cpu > 0 ? (uint64_t)((double)engine->source_records / cpu) : 0),
-            engine->commits);
+            pipe_counted(commits, engine->commits, "commit", "commits"));
     free(totals);
 }

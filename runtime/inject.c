@@ -429,7 +429,7 @@ int pipe_inject_main(const struct pipe_plan *plan, int argc, char **argv)
     if (inject(&in)) {
         int64_t before = in.done - in.appended;
         fprintf(stderr, "%s: %" PRId64 " row%s appended to topic %s", in.path, in.appended,
-                in.appended == 1 ? "" : "s", in.source->target);
+                PIPE_PLURAL(in.appended), in.source->target);
         if (before > 0)
             fprintf(stderr, "; %" PRId64 " were there already", before);
         fputc('\n', stderr);

@@ -1,6 +1,8 @@
 /* numbers.c: integers as text (value.h). */
 #include "value.h"
 
+#include <stdio.h>
+
 size_t pipe_u64_write(char *to, uint64_t value)
 {
     static const char pairs[] =
@@ -72,5 +74,12 @@ const char *pipe_u64_grouped(char to[32], uint64_t value)
         to[used++] = digits[i];
     }
     to[used] = '\0';
+    return to;
+}
+
+const char *pipe_counted(char to[64], uint64_t value, const char *one, const char *many)
+{
+    char number[32];
+    snprintf(to, 64, "%s %.30s", pipe_u64_grouped(number, value), value == 1 ? one : many);
     return to;
 }

@@ -43,8 +43,8 @@ void reconcile_progress(struct reconcile *r, uint64_t records)
         return;
     r->last_report_us = now_us;
     if (terminal)
-        fprintf(stderr, "\r\033[K%s reconcile: %s, %" PRIu64 " records", r->plan->name, r->doing,
-                r->work_done);
+        fprintf(stderr, "\r\033[K%s reconcile: %s, %" PRIu64 " record%s", r->plan->name, r->doing,
+                r->work_done, PIPE_PLURAL(r->work_done));
     else
         pipe_message(PIPE_INFO, "progress", "doing=\"%s\" records=%" PRIu64, r->doing,
                      r->work_done);

@@ -57,8 +57,8 @@ struct reconcile_layer {
     uint64_t beside;    /* of them beside those of the ledger: all, or without one none */
     uint64_t unread;    /* raw, exchange: records behind the committed positions of who reads it */
     bool more_traffic;  /* raw: what feeds it is not at its count */
-    uint64_t shipped, received; /* exchange: rows, by the committed counters of both sides */
-    uint64_t behind_bytes;      /* sinks that are files: behind the committed length */
+    uint64_t shipped, received;    /* exchange: rows, by the committed counters of both sides */
+    uint64_t behind_bytes;         /* sinks that are files: behind the committed length */
     struct reconcile_table *table; /* NULL: it is none */
     char trouble[600];             /* why it is not equal, beside rows; "": nothing */
 };
@@ -72,7 +72,8 @@ struct reconcile_row {
 
 struct reconcile_check {
     char group[16]; /* "ledger", "counters", "conservation", "positions" */
-    char left_text[200], right_text[400];
+    char left_text[EQUATION_TEXT + 80], right_text[EQUATION_TEXT];
+    char left_terms[EQUATION_TEXT], right_terms[EQUATION_TEXT]; /* their sums; "": no sum */
     int64_t left, right;
     bool at_most; /* left <= right */
     bool note;    /* told, but no part of the verdict */
@@ -234,8 +235,9 @@ bool reconcile_take_marker(struct reconcile *r, struct reconcile_layer *layer, i
 void reconcile_reach_markers(struct reconcile *r, struct engine_task *task, bool last);
 
 /* reconcile_checks.c */
-void reconcile_check(struct reconcile *r, const char *group, int64_t left, const char *left_text,
-                     int64_t right, const char *right_text, bool at_most);
+struct reconcile_check *reconcile_check(struct reconcile *r, const char *group, int64_t left,
+                                        const char *left_text, int64_t right,
+                                        const char *right_text, bool at_most);
 bool reconcile_check_holds(const struct reconcile_check *check);
 void reconcile_check_task(struct reconcile *r, struct engine_task *task);
 bool reconcile_check_totals(struct reconcile *r);
@@ -257,6 +259,6 @@ void reconcile_print_end(const struct reconcile *r, FILE *to);
 
 /* reconcile_report.c */
 struct pipe_comparison reconcile_sum(const struct reconcile_layer *layer); /* of its parts */
-bool reconcile_report(struct reconcile *r, FILE *to); /* the verdict */
+bool reconcile_report(struct reconcile *r, FILE *to);                      /* the verdict */
 
 #endif

@@ -26,12 +26,22 @@ static struct reconcile_check *add_check(struct reconcile *r, const char *group,
     return check;
 }
 
-void reconcile_check(struct reconcile *r, const char *group, int64_t left, const char *left_text,
-                     int64_t right, const char *right_text, bool at_most)
+struct reconcile_check *reconcile_check(struct reconcile *r, const char *group, int64_t left,
+                                        const char *left_text, int64_t right,
+                                        const char *right_text, bool at_most)
 {
     struct reconcile_check *check = add_check(r, group, left, right, at_most);
     snprintf(check->left_text, sizeof check->left_text, "%s", left_text);
     snprintf(check->right_text, sizeof check->right_text, "%s", right_text);
+    return check;
+}
+
+/* What a side with two terms is the sum of. */
+static void sum_text(char to[EQUATION_TEXT], uint64_t one, uint64_t other)
+{
+    char numbers[2][32];
+    snprintf(to, EQUATION_TEXT, "%s + %s", pipe_u64_grouped(numbers[0], one),
+             pipe_u64_grouped(numbers[1], other));
 }
 
 bool reconcile_check_holds(const struct reconcile_check *check)
@@ -262,7 +272,7 @@ static void check_dedup(struct reconcile *r, uint32_t source, const struct pipe_
                     "events sent without poison, wrong values and wrong times", false);
     snprintf(text, sizeof text, "%.80s: duplicates", r->plan->streams[stream].name);
     reconcile_check(r, "ledger", (int64_t)c->duplicate, text, (int64_t)(c->dedup_in - sent->sound),
-                    "second records of these", false);
+                    "second records of these; those of other events were rejected", false);
 }
 
 static void check_values(struct reconcile *r, uint32_t source, const struct reject_list *rejects)
@@ -284,10 +294,11 @@ static void check_values(struct reconcile *r, uint32_t source, const struct reje
     if (!any || by_rules == 0)
         return; /* nobody rejects them: they may be meant to pass */
     snprintf(text, sizeof text, "%.80s: events with a wrong value", name);
-    reconcile_check(r, "ledger", (int64_t)r->ledger_totals[source].value_events, text,
-                    (int64_t)by_rules, "rejected by rules", true);
+    struct reconcile_check *check = reconcile_check(
+        r, "ledger", (int64_t)r->ledger_totals[source].value_events, text, (int64_t)by_rules,
+        "rejected by rules, also the second records of these events", true);
     /* A filter may drop some before a rule sees them: so this is told, and decides nothing. */
-    r->checks[r->check_count - 1].note = true;
+    check->note = true;
 }
 
 /* On Kafka: to the end of its topic. */
@@ -308,6 +319,7 @@ static void check_source(struct reconcile *r, uint32_t source, const struct pipe
     const struct pipe_ledger_totals *sent = &r->ledger_totals[source];
     const struct pipe_source_def *def = &r->plan->sources[source];
     const struct pipe_counters *c = &totals[def->stream];
+    struct reconcile_check *check;
     char text[200];
     snprintf(text, sizeof text, "%.80s: read", def->name);
     if (r->kafka && !is_read(r, source)) { /* several writers: whose were read is not known */
@@ -317,15 +329,17 @@ static void check_source(struct reconcile *r, uint32_t source, const struct pipe
     }
     reconcile_check(r, "ledger", (int64_t)c->read, text, (int64_t)sent->records,
                     "sent, up to the committed positions", false);
-    reconcile_check(r, "ledger", (int64_t)sent->records, "sent",
-                    (int64_t)(sent->events + sent->duplicates), "events + duplicates", false);
+    check =
+        reconcile_check(r, "ledger", (int64_t)sent->records, "sent",
+                        (int64_t)(sent->events + sent->duplicates), "events + duplicates", false);
+    sum_text(check->right_terms, sent->events, sent->duplicates);
     if (def->format != PIPE_FORMAT_BYTES) { /* of bytes nothing is undecodable */
         snprintf(text, sizeof text, "%.80s: undecodable + schema_unknown", def->name);
-        reconcile_check(
-            r, "ledger",
-            (int64_t)(rejects_of(rejects->items, rejects->count, def->name, "undecodable") +
-                      rejects_of(rejects->items, rejects->count, def->name, "schema_unknown")),
-            text, (int64_t)sent->poison, "poison", false);
+        uint64_t undecodable = rejects_of(rejects->items, rejects->count, def->name, "undecodable");
+        uint64_t unknown = rejects_of(rejects->items, rejects->count, def->name, "schema_unknown");
+        check = reconcile_check(r, "ledger", (int64_t)(undecodable + unknown), text,
+                                (int64_t)sent->poison, "poison", false);
+        sum_text(check->left_terms, undecodable, unknown);
     }
     if (def->is_kafka && def->has_event_time && !r->kafka) { /* Kafka's kafka_time is its own */
         snprintf(text, sizeof text, "%.80s: event_time_ahead", def->name);
@@ -365,13 +379,15 @@ static void note_flight(struct reconcile *r, const struct pipe_counters *totals)
 static void check_conservation(struct reconcile *r, const struct pipe_counters *totals)
 {
     uint32_t count;
-    struct pipe_equation *equations = counters_equations(r->plan, totals, is_drained(r), &count);
+    struct pipe_equation *equations = counters_equations(
+        r->plan, totals, is_drained(r) ? REPORT_DRAINED : REPORT_UNDER_WAY, &count);
     for (uint32_t i = 0; i < count; i++) {
         const struct pipe_equation *e = &equations[i];
-        char text[200];
-        snprintf(text, sizeof text, "%.60s: %.130s", e->stream, e->left_text);
-        reconcile_check(r, "conservation", (int64_t)e->left, text, (int64_t)e->right, e->right_text,
-                        e->at_most);
+        struct reconcile_check *check = reconcile_check(
+            r, "conservation", (int64_t)e->left, "", (int64_t)e->right, e->right_text, e->at_most);
+        snprintf(check->left_text, sizeof check->left_text, "%.70s: %s", e->stream, e->left_text);
+        snprintf(check->left_terms, sizeof check->left_terms, "%s", e->left_terms);
+        snprintf(check->right_terms, sizeof check->right_terms, "%s", e->right_terms);
     }
     free(equations);
 }

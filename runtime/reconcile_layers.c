@@ -256,11 +256,8 @@ static void make_sink_layer(struct reconcile *r, uint32_t index)
         r->layer_of_sink[index] = r->layer_of_topic[sink->topic]; /* two sinks, one topic */
         return;
     }
-    uint32_t followed;
-    if (sink->followed && pipe_plan_followed(r->plan, index, &followed)) {
-        r->layer_of_sink[index] = r->layer_of_topic[r->engine->sinks[followed].topic];
-        return;
-    }
+    if (sink->followed)
+        return; /* point_at_followed */
     if (!sink->is_topic && sink->path == NULL)
         return; /* standard output: what was written there is gone */
     layer = new_layer(r, RECONCILE_SINK, index, def->name);
@@ -274,6 +271,14 @@ static void make_sink_layer(struct reconcile *r, uint32_t index)
     } else {
         snprintf(layer->place, sizeof layer->place, "file %.300s", sink->path);
     }
+}
+
+/* The sink whose topic a table follows may come behind it in the program. */
+static void point_at_followed(struct reconcile *r, uint32_t index)
+{
+    uint32_t followed;
+    if (r->engine->sinks[index].followed && pipe_plan_followed(r->plan, index, &followed))
+        r->layer_of_sink[index] = r->layer_of_topic[r->engine->sinks[followed].topic];
 }
 
 /* Behind the layers of topics: what a follower has brought further. */
@@ -318,6 +323,8 @@ bool reconcile_make_layers(struct reconcile *r)
         if (!r->outputs_discarded)
             make_sink_layer(r, i);
     }
+    for (uint32_t i = 0; i < plan->sink_count && !r->outputs_discarded; i++)
+        point_at_followed(r, i);
     for (uint32_t i = 0; i < plan->sink_count && !r->outputs_discarded; i++)
         make_table_layer(r, i);
     return true;

@@ -111,10 +111,52 @@ static void print_trouble(FILE *to, const struct reconcile_layer *layer, int wid
     free(trouble);
 }
 
+static void print_note(FILE *to, int width, const char *format, ...) PIPE_PRINTF(3, 4);
+static void print_note(FILE *to, int width, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(to, "%*s ", width + 12, "");
+    vfprintf(to, format, args);
+    fputc('\n', to);
+    va_end(args);
+}
+
+/* What the numbers of a layer do not say. */
+static void print_notes(const struct reconcile *r, const struct reconcile_layer *layer, int width,
+                        FILE *to)
+{
+    bool exchange = layer->kind == RECONCILE_EXCHANGE;
+    uint64_t not_yet = reconcile_not_yet(layer);
+    char text[64];
+    if (layer->injected > 0)
+        print_note(to, width, "of them %s by `inject`",
+                   pipe_counted(text, layer->injected, "record", "records"));
+    if (exchange && r->plan->exchanges[layer->index].partials)
+        print_note(to, width, "partials%s: one adds up many of the rows that `shipped` counts",
+                   layer->merges ? ", added up by key and window" : "");
+    if (exchange)
+        print_note(
+            to, width, "and %s, by which the next stage knows the time: records too",
+            pipe_counted(text, reconcile_marker_records(r, layer->index), "marker", "markers"));
+    if (layer->unread > 0)
+        print_note(to, width, "of these records %s not read yet",
+                   pipe_counted(text, layer->unread, "is", "are"));
+    if (!has_ledger(r, layer))
+        print_note(to, width, "no traffic: the input itself is the truth");
+    if (not_yet > 0)
+        print_note(to, width, "%s of its topic not there yet: its follower is behind",
+                   pipe_counted(text, not_yet, "row", "rows"));
+    if (layer->trouble[0] != '\0')
+        print_trouble(to, layer, width);
+    else if (layer->behind_bytes > 0)
+        print_note(to, width, "and %s behind what was committed: the next run cuts them off",
+                   pipe_counted(text, layer->behind_bytes, "byte", "bytes"));
+}
+
 static void print_layers(const struct reconcile *r, FILE *to)
 {
     int width = name_width(r);
-    char text[32];
     fprintf(to, "  %-8s  %-*s %12s %12s %12s %9s %11s\n", "layer", width, "name", "expected",
             "rows", "unique", "missing", "unexpected");
     for (uint32_t i = 0; i < r->layer_count; i++) {
@@ -123,28 +165,7 @@ static void print_layers(const struct reconcile *r, FILE *to)
         print_line(to, kind_names[layer->kind], layer->name, width, &sum,
                    reconcile_layer_equal(layer) ? "equal" : "NOT EQUAL", layer->place);
         print_parts(to, layer, width);
-        if (layer->injected > 0)
-            fprintf(to, "%*s of them %s records by `inject`\n", width + 12, "",
-                    pipe_u64_grouped(text, layer->injected));
-        if (layer->unread > 0)
-            fprintf(to, "%*s of its records %s are not read yet\n", width + 12, "",
-                    pipe_u64_grouped(text, layer->unread));
-        if (layer->kind == RECONCILE_EXCHANGE)
-            fprintf(to, "%*s and %s markers, by which the next stage knows the time: records too\n",
-                    width + 12, "",
-                    pipe_u64_grouped(text, reconcile_marker_records(r, layer->index)));
-        if (layer->merges)
-            fprintf(to, "%*s partials, added up by key and window\n", width + 12, "");
-        if (!has_ledger(r, layer))
-            fprintf(to, "%*s no traffic: the input itself is the truth\n", width + 12, "");
-        if (reconcile_not_yet(layer) > 0)
-            fprintf(to, "%*s %s rows of its topic are not there yet: its follower is behind\n",
-                    width + 12, "", pipe_u64_grouped(text, reconcile_not_yet(layer)));
-        if (layer->trouble[0] != '\0')
-            print_trouble(to, layer, width);
-        else if (layer->behind_bytes > 0)
-            fprintf(to, "%*s and %s bytes behind what was committed: the next run cuts them off\n",
-                    width + 12, "", pipe_u64_grouped(text, layer->behind_bytes));
+        print_notes(r, layer, width, to);
     }
     for (uint32_t i = 0; i < r->plan->sink_count; i++) {
         if (r->layer_of_sink[i] < 0)
@@ -177,28 +198,42 @@ static void print_rows(const struct reconcile *r, FILE *to)
     }
 }
 
+/* A side as the sum that it is, else as a number. */
+static const char *value_text(char to[32], int64_t value, const char *terms)
+{
+    if (terms[0] != '\0')
+        return terms;
+    if (value < 0)
+        snprintf(to, 32, "%" PRId64, value);
+    else
+        pipe_u64_grouped(to, (uint64_t)value);
+    return to;
+}
+
+static void print_check(const struct reconcile_check *check, FILE *to)
+{
+    const char *sign = check->at_most ? "<=" : "=";
+    bool holds = reconcile_check_holds(check);
+    char left[32], right[32];
+    const char *verdict = holds ? "equal" : check->note ? "note" : "NOT EQUAL";
+    fprintf(to, "  %-9s  %s %s %s  (%s %s %s", verdict, check->left_text, sign, check->right_text,
+            value_text(left, check->left, check->left_terms), sign,
+            value_text(right, check->right, check->right_terms));
+    if (!holds && (check->left_terms[0] != '\0' || check->right_terms[0] != '\0'))
+        fprintf(to, ": %s and %s", value_text(left, check->left, ""),
+                value_text(right, check->right, ""));
+    fprintf(to, ")\n");
+}
+
 static void print_checks(const struct reconcile *r, FILE *to)
 {
     const char *group = "";
-    char left[32], right[32];
     for (uint32_t i = 0; i < r->check_count; i++) {
         const struct reconcile_check *check = &r->checks[i];
-        const char *sign = check->at_most ? "<=" : "=";
-        bool holds = reconcile_check_holds(check);
         if (strcmp(group, check->group) != 0)
             fprintf(to, "\n  %s\n", check->group);
         group = check->group;
-        bool numbers = check->left >= 0 && check->right >= 0;
-        fprintf(to, "  %-9s  %s %s %s  ",
-                holds         ? "equal"
-                : check->note ? "note"
-                              : "NOT EQUAL",
-                check->left_text, sign, check->right_text);
-        if (numbers)
-            fprintf(to, "(%s %s %s)\n", pipe_u64_grouped(left, (uint64_t)check->left), sign,
-                    pipe_u64_grouped(right, (uint64_t)check->right));
-        else
-            fprintf(to, "(%" PRId64 " %s %" PRId64 ")\n", check->left, sign, check->right);
+        print_check(check, to);
     }
 }
 

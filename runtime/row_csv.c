@@ -33,7 +33,7 @@ bool pipe_row_from_csv(const struct pipe_row_type *type, const struct pipe_csv_f
 {
     if (field_count != expected)
         return pipe_fail(error, "", "the row has %zu field%s where %zu are expected", field_count,
-                         field_count == 1 ? "" : "s", expected);
+                         PIPE_PLURAL(field_count), expected);
     memset(row, 0, type->size_bytes);
     for (uint32_t i = 0; i < type->column_count; i++) {
         size_t at = positions != NULL ? positions[i] : i;

@@ -156,15 +156,17 @@ static bool make(struct topics *topics, const struct topics_wanted *wanted)
     const struct pipe_plan_topic *topic = wanted->topic;
     bool others = topic->kind == PIPE_TOPIC_SOURCE && !topics->options->sources;
     if (others || !topics->options->apply) {
-        printf("%s: missing: %s, %u partitions%s\n", topic->name, topics_kinds[topic->kind],
-               topic->partitions, others ? "; its producers make it, or --sources" : "");
+        printf("%s: missing: %s, %u partition%s%s\n", topic->name, topics_kinds[topic->kind],
+               topic->partitions, PIPE_PLURAL(topic->partitions),
+               others ? "; its producers make it, or --sources" : "");
         topics->drift++;
         return true;
     }
     if (!kafka_admin_create(&topics->admin, topic->name, topic->partitions,
                             (int32_t)topics->options->replication, wanted->settings, wanted->count))
         return false;
-    printf("%s: made, with %u partitions\n", topic->name, topic->partitions);
+    printf("%s: made, with %u partition%s\n", topic->name, topic->partitions,
+           PIPE_PLURAL(topic->partitions));
     return kafka_admin_wait(&topics->admin, topic->name);
 }
 
@@ -205,9 +207,9 @@ static bool look_at(struct topics *topics, const struct pipe_plan_topic *topic)
         return make(topics, &wanted);
     if (partitions != topic->partitions) {
         printf(
-            "%s: has %u partitions, the plan says %u; they are not changed, for keys would move: "
+            "%s: has %u partition%s, the plan says %u; they are not changed, for keys would move: "
             "make another topic, or compile for %u\n",
-            topic->name, partitions, topic->partitions, partitions);
+            topic->name, partitions, PIPE_PLURAL(partitions), topic->partitions, partitions);
         topics->drift++;
     }
     if (topics->options->replication > 0 && replicas != topics->options->replication) {

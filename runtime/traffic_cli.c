@@ -343,8 +343,9 @@ static void report(struct traffic_writer *writer, bool last)
         memset(bar, '.', BAR_WIDTH);
         memset(bar, '#', percent * BAR_WIDTH / 100);
         bar[BAR_WIDTH] = '\0';
-        fprintf(stderr, "\r\033[K%s  [%s] %3" PRIu64 "%%  %" PRIu64 " records%s",
-                writer->source->name, bar, percent, writer->records, last ? "\n" : "");
+        fprintf(stderr, "\r\033[K%s  [%s] %3" PRIu64 "%%  %" PRIu64 " record%s%s",
+                writer->source->name, bar, percent, writer->records, PIPE_PLURAL(writer->records),
+                last ? "\n" : "");
     } else if (!last || when == PIPE_PROGRESS_ALWAYS) {
         pipe_message(PIPE_INFO, "progress",
                      "traffic=%s events=%" PRIu64 " of=%" PRIu64 " records=%" PRIu64,
@@ -437,11 +438,12 @@ void traffic_print_faults(const struct pipe_plan *plan, const struct pipe_traffi
 static void print_summary(const struct traffic_writer *writer)
 {
     const struct pipe_source_def *source = writer->source;
-    fprintf(stderr, "traffic %s into %s: %" PRIu64 " events", writer->def->name, source->name,
-            writer->events);
+    fprintf(stderr, "traffic %s into %s: %" PRIu64 " event%s", writer->def->name, source->name,
+            writer->events, PIPE_PLURAL(writer->events));
     if (writer->stopped)
         fprintf(stderr, " of %" PRId64 " (stopped)", writer->options->run.feeder.count);
-    fprintf(stderr, ", %" PRIu64 " records, %" PRIu64 " bytes\n", writer->records, writer->bytes);
+    fprintf(stderr, ", %" PRIu64 " record%s, %" PRIu64 " bytes\n", writer->records,
+            PIPE_PLURAL(writer->records), writer->bytes);
     traffic_print_faults(writer->plan, writer->def, writer->faults);
     if (writer->file_count == 1)
         fprintf(stderr, "  file %s\n", writer->files[0].path);

@@ -447,13 +447,16 @@ static void print_summary(const struct kafka_traffic *traffic, int64_t begun_us)
 {
     double seconds = (double)(engine_monotonic_us() - begun_us) / 1e6;
     fprintf(stderr,
-            "traffic %s into %s: %" PRIu64 " events, %" PRIu64 " records, %" PRIu64
+            "traffic %s into %s: %" PRIu64 " event%s, %" PRIu64 " record%s, %" PRIu64
             " bytes, in %.1f s (%.0f records/s)\n",
-            traffic->def->name, traffic->source->name, traffic->all.events, traffic->all.records,
-            traffic->all.bytes, seconds, (double)traffic->all.records / seconds);
+            traffic->def->name, traffic->source->name, traffic->all.events,
+            PIPE_PLURAL(traffic->all.events), traffic->all.records,
+            PIPE_PLURAL(traffic->all.records), traffic->all.bytes, seconds,
+            (double)traffic->all.records / seconds);
     traffic_print_faults(traffic->plan, traffic->def, traffic->all.faults);
     if (traffic->aborts > 0)
-        fprintf(stderr, "  %" PRIu64 " transactions aborted and sent again\n", traffic->aborts);
+        fprintf(stderr, "  %" PRIu64 " transaction%s aborted and sent again\n", traffic->aborts,
+                PIPE_PLURAL(traffic->aborts));
     fprintf(stderr, "  topic %s, seed %" PRIu64 ", at record %" PRIu64 "%s\n",
             traffic->source->target, traffic->feeder_options.seed, traffic->committed,
             traffic->ended ? ", the last" : "");

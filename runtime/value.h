@@ -411,6 +411,9 @@ PIPE_CHECKED_FLOAT(f64, double, fmod)
 size_t pipe_i64_write(char *to, int64_t value); /* returns characters written; not terminated */
 size_t pipe_u64_write(char *to, uint64_t value);
 const char *pipe_u64_grouped(char to[32], uint64_t value); /* 1,234,567; returns `to` */
+#define PIPE_PLURAL(number) ((number) == 1 ? "" : "s")
+/* "1 row", "1,234 rows"; returns `to`. */
+const char *pipe_counted(char to[64], uint64_t value, const char *one, const char *many);
 /* Optional '-' ('+' too if allow_plus), ASCII digits, nothing else; false also out of range. */
 bool pipe_i64_read(struct pipe_str text, bool allow_plus, int64_t *out);
 bool pipe_i32_read(struct pipe_str text, bool allow_plus, int32_t *out);

@@ -50,7 +50,7 @@ def test_topics(env):
     assert ("problem", f"{EXCHANGE} (exchange) is missing", "clickstream topics apply") in found
     topics(env, "apply", "--sources", code=0)
     code, found = kafka(env)
-    assert code == 0 and ("ok", f"{EXCHANGE}: 6 partitions, 1 replicas", None) in found, found
+    assert code == 0 and ("ok", f"{EXCHANGE}: 6 partitions, 1 replica", None) in found, found
     with env.cluster.admin() as admin:
         admin.alter_topic(EXCHANGE, {"retention.ms": "1000"})
         admin.alter_topic(SOURCE, {"message.timestamp.type": "CreateTime"})

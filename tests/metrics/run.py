@@ -236,6 +236,7 @@ def counted(page, stream):
         "duplicates": way("duplicate"),
         "late": way("late"),
         "open": int(page.get("pipec_window_open_pairs", stream=stream)),
+        "in-flight": max(way("shipped") - way("received"), 0),
         "out": way("out"),
     }
 

@@ -1,6 +1,7 @@
 """How far a run is: what is committed is exact, and what is left of the input is told."""
 
 import os
+import re
 import subprocess
 
 from harness import Failure, call, expect_different, reconcile, traffic_run, wait_for
@@ -57,10 +58,8 @@ def unfinished_files_are_exact(build):
     (cwd / "orders-1.csv").write_text("at,country,note,amount\n" + row * 400000)
     (cwd / "orders-2.csv").write_text("at,country,note,amount\n")
     command = [program, "run", "--embedded", "run", "--commit-interval", "1ms", "--batch", "100"]
-    with subprocess.Popen(command, cwd=cwd, stderr=subprocess.DEVNULL) as process:
-        sold = cwd / "sold.csv"
-        wait_for(lambda: sold.exists() and sold.stat().st_size > 1000)
-        process.terminate()  # in order: what is behind the commit is this test's
+    sold = cwd / "sold.csv"
+    stop_when(sold, 1000, command, cwd)  # in order: what is behind the commit is this test's
     with open(sold, "ab") as file:
         file.write(b"2026-01-31T1")
     layer = expect_unfinished(program, cwd, "placed")
@@ -101,3 +100,54 @@ def rows_behind_the_end_are_told(program, cwd):
     os.truncate(path, len(whole))
     call(command, cwd)
     expect_finished(program, cwd)
+
+
+def stopped_runs_add_up(build):
+    """A run that was stopped says so, and every row that went into a stream is in a column."""
+    program, cwd = build.program("once"), build.scratch / "stopped"
+    cwd.mkdir()
+    for number in (1, 2):
+        rows = (f"2026-01-31T10:00:00Z,{i % 90000 + number}" for i in range(100000))
+        path = cwd / f"rows-{number}.csv"
+        path.write_text("at,id\n2026-01-31T10:00:00Z,-1\n" + "\n".join(rows) + "\n")
+    command = [program, "run", "--embedded", "run", "--commit-interval", "5ms"]
+    told = stop_when(cwd / "refused.jsonl", 1, command, cwd)
+    if "\n  stopped before the end of its input; the same command goes on from here\n" not in told:
+        raise Failure(told)
+    if "in-flight: sent to the next stage, not yet received there" not in told:
+        raise Failure(told)
+    first = row_of(told, "first")
+    left = first["rejected"] + first.get("duplicates", 0) + first["in-flight"] + first["out"]
+    if first["in"] != left or first["in-flight"] == 0:
+        raise Failure(f"{first}\n{told}")
+    text = call([program, "reconcile", "run"], cwd)
+    received = first["in"] - first["in-flight"]
+    if (
+        f"  first: {received:,} of {first['in']:,} rows sent to the next stage were received"
+        not in text
+    ):
+        raise Failure(text)
+    told = call(command, cwd)
+    if "\n  at the end of its input\n" not in told or "in-flight:" in told:
+        raise Failure(told)
+    if row_of(told, "first")["out"] != 90001:
+        raise Failure(told)
+    expect_finished(program, cwd)
+
+
+def stop_when(path, size, command, cwd):
+    """SIGTERM once the file is so long; what the program says then."""
+    with subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: path.exists() and path.stat().st_size >= size)
+        process.terminate()
+        told = process.communicate(timeout=300)[1]
+    if process.returncode != 0:
+        raise Failure(f"exit {process.returncode}: {told}")
+    return told
+
+
+def row_of(told, stream):
+    """The columns of a stream in the table at the end of a run."""
+    titles = re.search(r"^  stream +(.*)$", told, re.M)[1].split()
+    values = re.search(rf"^  {stream}  +(.*)$", told, re.M)[1].replace(",", "").split()
+    return dict(zip(titles, map(int, values)))

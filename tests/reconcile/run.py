@@ -22,7 +22,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from harness import HERE, ROOT, Build, Failure, call, expect_different, killed
 from harness import reconcile, traffic_run, wait_for
-from ends import rows_behind_the_end_are_told, unfinished_files_are_exact, unfinished_is_exact
+from ends import rows_behind_the_end_are_told, stopped_runs_add_up
+from ends import unfinished_files_are_exact, unfinished_is_exact
 from table_rows import table_rows
 
 FOLLOWED = {
@@ -230,6 +231,20 @@ def damaged_tables_are_named(build):
         cwd = build.clicks()
         files_of(cwd, table)[-1].unlink()
         expect_different(reconcile(build.clickstream, cwd, False), [table], "missing")
+
+
+def tables_before_their_topics_are_compared(build):
+    """What is printed is gone, and told so; nothing else is."""
+    program, cwd = build.program("table_first"), build.scratch / "table-first"
+    cwd.mkdir()
+    call(traffic_run(program, 3000, 20, 4), cwd)
+    layers = {layer["name"]: layer for layer in reconcile(program, cwd, True)["layers"]}
+    if layers["site_table"]["rows"] == 0 or layers["refused_table"]["rows"] == 0:
+        raise Failure(layers)
+    text = call([program, "reconcile", "run"], cwd)
+    gone = re.findall(r"^  sink +(\w+) +not kept \(standard output\)", text, re.M)
+    if gone != ["shown"] or text.count("not compared") != 1:
+        raise Failure(text)
 
 
 def changed_traffic_is_refused(build):
@@ -662,10 +677,12 @@ TESTS = [
     corrections_are_exact,
     unfinished_is_exact,
     unfinished_files_are_exact,
+    stopped_runs_add_up,
     files_are_exact,
     nothing_is_changed,
     damaged_lines_are_named,
     damaged_tables_are_named,
+    tables_before_their_topics_are_compared,
     changed_traffic_is_refused,
     rows_beyond_the_commit_do_not_count,
     shown_rows_are_the_rows,
