@@ -296,6 +296,8 @@ struct engine_source {
     char **paths; /* by partition */
     char **names; /* the same as text: for pipe_record.topic */
     int64_t *lengths;
+    int64_t *modified_ns; /* since 1970, as the file system has it */
+    bool *changed;        /* it had another time when the run began; NULL: nobody has compared */
     uint32_t partitions;
     uint32_t topic, time_topic; /* in the log */
     uint32_t first_task;        /* its tasks are first_task … + partitions */
@@ -335,6 +337,7 @@ struct engine_exchange {
     int32_t stream;                /* by name in plan->streams; -1: none */
     struct engine_task **upstream; /* who sends markers, in order of (stage, partition) */
     uint32_t upstream_count;
+    const struct pipe_row_type *row; /* of raw rows, once reconcile has seen one; else NULL */
 };
 
 struct engine_schema_id {
@@ -595,6 +598,10 @@ void exchange_send_markers(struct engine_task *task);
 /* Whether the stage behind an exchange does anything when its W passes from one to the other. */
 bool exchange_needs_marker(const struct pipe_plan *plan, uint32_t exchange, int64_t from,
                            int64_t to);
+/* A record of an exchange that holds a row, as a JSON object with its source's position and its
+ * columns. False: it is another, or its columns are not known (engine_exchange.row). */
+bool exchange_to_json(const struct pipe_engine *engine, uint32_t exchange, struct pipe_str frame,
+                      struct pipe_buf *json);
 /* One record of an exchange topic. */
 bool exchange_receive(struct engine_task *task, struct pipe_record *record);
 

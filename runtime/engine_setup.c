@@ -120,10 +120,14 @@ static bool open_feeder(struct pipe_engine *engine, uint32_t traffic)
     struct engine_source *source = &engine->sources[engine->plan->traffics[traffic].source];
     char error[512];
     if (source->files)
-        return engine_fail(
-            engine, PIPE_EXIT_USAGE,
-            "--traffic writes to the topic of source %s, but --path reads it from files",
-            source->def->name);
+        return engine_fail(engine, PIPE_EXIT_USAGE,
+                           source->def->is_kafka ? "--traffic writes to the topic of source %s, "
+                                                   "but --path reads it from files; leave "
+                                                   "one of them away"
+                                                 : "--traffic feeds topics, but source %s reads "
+                                                   "files; `traffic --to DIR` writes some, "
+                                                   "and a run without --traffic reads them",
+                           source->def->name);
     if (source->feeder != NULL)
         return true; /* the first traffic of a source is the one that runs */
     source->traffic = traffic;
@@ -144,9 +148,10 @@ static bool open_feeders(struct pipe_engine *engine)
     if (!engine->options->traffic)
         return true;
     if (engine->plan->traffic_count == 0)
-        return engine_fail(
-            engine, PIPE_EXIT_USAGE,
-            "--traffic: the pipeline has no `traffic` statement; write one, or give --path");
+        return engine_fail(engine, PIPE_EXIT_USAGE,
+                           "--traffic: the pipeline has no `traffic` statement to make events by; "
+                           "write one, or run "
+                           "it without --traffic");
     for (uint32_t i = 0; i < engine->plan->traffic_count; i++) {
         if (!open_feeder(engine, i))
             return false;
@@ -492,6 +497,8 @@ static void free_source(struct engine_source *source)
     free(source->paths);
     free(source->names);
     free(source->lengths);
+    free(source->modified_ns);
+    free(source->changed);
     if (source->feeder != NULL)
         pipe_feeder_close(source->feeder);
 }

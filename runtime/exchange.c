@@ -8,7 +8,12 @@
  *   PARTIAL  kafka_time; then what window.c wrote.
  *   MARKER   stage, partition, W.
  */
+#include <stdlib.h>
+
 #include "engine.h"
+#include "json.h"
+
+#define ROW_TEXT_BYTES (64u << 20) /* of the parts of one row */
 
 enum { FRAME_ROW = 1, FRAME_PARTIAL = 2, FRAME_MARKER = 3 };
 
@@ -69,6 +74,8 @@ void pipe_exchange_row(struct pipe_task *task, uint32_t index, const struct pipe
 {
     struct engine_exchange *exchange = &task->engine->exchanges[index];
     count_shipped(task, exchange);
+    if (task->engine->reconciles)
+        exchange->row = type;
     if (task->replaying)
         return;
     struct pipe_buf *frame = &task->engine->scratch;
@@ -212,6 +219,38 @@ static bool read_row_frame(struct engine_task *task, struct pipe_reader *reader,
     record->watermark = watermark;
     record->payload = pipe_str_of(reader->at, (size_t)(reader->end - reader->at));
     return true;
+}
+
+bool exchange_to_json(const struct pipe_engine *engine, uint32_t exchange, struct pipe_str frame,
+                      struct pipe_buf *json)
+{
+    const struct pipe_row_type *type = engine->exchanges[exchange].row;
+    struct engine_task nobody = {.task.engine = (struct pipe_engine *)engine};
+    struct pipe_arena arena;
+    struct pipe_reader reader;
+    struct pipe_record record = {0};
+    if (type == NULL || frame.size == 0 || frame.data[0] != FRAME_ROW)
+        return false;
+    pipe_arena_init(&arena, ROW_TEXT_BYTES);
+    pipe_reader_init(&reader, frame.data + 1, frame.size - 1, &arena);
+    void *row = pipe_calloc(1, type->size_bytes);
+    bool ok = read_row_frame(&nobody, &reader, &record) &&
+              pipe_row_load(type, &reader.at, reader.end, &arena, row);
+    if (ok && record.has_position) {
+        pipe_buf_printf(json, "{\"topic\":");
+        pipe_json_string(json, record.topic);
+        pipe_buf_printf(json, ",\"partition\":%d,\"offset\":%lld,\"row\":", record.partition,
+                        (long long)record.offset);
+    } else if (ok) {
+        pipe_buf_printf(json, "{\"row\":");
+    }
+    if (ok) {
+        pipe_row_to_json(type, row, json);
+        pipe_buf_add_byte(json, '}');
+    }
+    free(row);
+    pipe_arena_free(&arena);
+    return ok;
 }
 
 static bool receive_marker(struct engine_task *task, struct pipe_reader *reader)

@@ -127,16 +127,18 @@ static void put_bytes(struct pipe_buf *to, struct pipe_str bytes)
         pipe_json_string(to, bytes);
 }
 
-/* {"key": …, "value": …}: text, else base64. */
-static char *row_text(const struct reconcile_layer *layer, struct pipe_str key,
-                      struct pipe_str value)
+/* {"key": …, "value": …}: text, else base64; of exchanges the row, as far as it is known. */
+static char *row_text(const struct reconcile *r, const struct reconcile_layer *layer,
+                      struct pipe_str key, struct pipe_str value)
 {
     struct pipe_buf text = {0};
     if (layer->topic >= 0) {
         pipe_buf_printf(&text, "{\"key\":");
         put_bytes(&text, key);
         pipe_buf_printf(&text, ",\"value\":");
-        put_bytes(&text, value);
+        if (layer->kind != RECONCILE_EXCHANGE ||
+            !exchange_to_json(r->engine, layer->index, value, &text))
+            put_bytes(&text, value);
         pipe_buf_add_byte(&text, '}');
     } else {
         put_bytes(&text, value);
@@ -184,7 +186,7 @@ bool reconcile_wants(struct reconcile *r, struct reconcile_layer *layer, bool mi
         .part = index,
         .missing = missing,
         .where = pipe_text_dup(where),
-        .text = row_text(layer, key, value),
+        .text = row_text(r, layer, key, value),
     };
     return true;
 }

@@ -122,6 +122,32 @@ static void print_note(FILE *to, int width, const char *format, ...)
     va_end(args);
 }
 
+/* The name of a file of the input that has another time than when the run began; else NULL. */
+static const char *changed_name(const struct reconcile *r, const struct reconcile_layer *layer,
+                                uint32_t partition)
+{
+    const struct engine_source *source = &r->engine->sources[layer->index];
+    return source->changed != NULL && source->changed[partition] ? source->names[partition] : NULL;
+}
+
+static uint32_t partitions_of(const struct reconcile *r, const struct reconcile_layer *layer)
+{
+    return layer->kind == RECONCILE_RAW ? r->engine->sources[layer->index].partitions : 0;
+}
+
+static void print_changed(const struct reconcile *r, const struct reconcile_layer *layer, int width,
+                          FILE *to)
+{
+    for (uint32_t p = 0; p < partitions_of(r, layer); p++) {
+        const char *changed = changed_name(r, layer, p);
+        if (changed == NULL)
+            continue;
+        char *name = shown(changed, SHOWN_BYTES);
+        print_note(to, width, "%s was modified since this run began", name);
+        free(name);
+    }
+}
+
 /* What the numbers of a layer do not say. */
 static void print_notes(const struct reconcile *r, const struct reconcile_layer *layer, int width,
                         FILE *to)
@@ -142,6 +168,7 @@ static void print_notes(const struct reconcile *r, const struct reconcile_layer 
     if (layer->unread > 0)
         print_note(to, width, "of these records %s not read yet",
                    pipe_counted(text, layer->unread, "is", "are"));
+    print_changed(r, layer, width, to);
     if (!has_ledger(r, layer))
         print_note(to, width, "no traffic: the input itself is the truth");
     if (not_yet > 0)
@@ -237,6 +264,25 @@ static void print_checks(const struct reconcile *r, FILE *to)
     }
 }
 
+/* Where the input is the truth, one that has changed is what the rows may differ by. */
+static void print_suspects(const struct reconcile *r, FILE *to)
+{
+    for (uint32_t i = 0; i < r->layer_count; i++) {
+        const struct reconcile_layer *layer = &r->layers[i];
+        for (uint32_t p = 0; p < partitions_of(r, layer); p++) {
+            const char *changed = changed_name(r, layer, p);
+            if (changed == NULL)
+                continue;
+            char *name = shown(changed, SHOWN_BYTES);
+            fprintf(to,
+                    "%s was modified since this run began: rows differ if what was read of it "
+                    "has changed; put back what it held\n",
+                    name);
+            free(name);
+        }
+    }
+}
+
 /* What could not be compared is neither exact nor not: the error is all there is to say. */
 static void report_text(const struct reconcile *r, FILE *to, bool exact)
 {
@@ -249,6 +295,8 @@ static void report_text(const struct reconcile *r, FILE *to, bool exact)
         print_rows(r, to);
         print_checks(r, to);
         fputc('\n', to);
+        if (!exact)
+            print_suspects(r, to);
         reconcile_print_end(r, to);
     }
     fprintf(to, "exact %s\n", exact ? "true" : "false");
@@ -289,6 +337,22 @@ static void put_count(struct pipe_buf *json, const char *name, bool known, uint6
         pipe_json_null(json);
 }
 
+static void put_changed(const struct reconcile *r, const struct reconcile_layer *layer,
+                        struct pipe_buf *json)
+{
+    bool first = true;
+    pipe_buf_printf(json, ",\"modified\":[");
+    for (uint32_t p = 0; p < partitions_of(r, layer); p++) {
+        const char *changed = changed_name(r, layer, p);
+        if (changed == NULL)
+            continue;
+        pipe_buf_printf(json, first ? "" : ",");
+        put_text(json, changed);
+        first = false;
+    }
+    pipe_buf_add_byte(json, ']');
+}
+
 static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t index)
 {
     const struct reconcile_layer *layer = &r->layers[index];
@@ -311,6 +375,7 @@ static void put_layer(const struct reconcile *r, struct pipe_buf *json, uint32_t
                                      : "false",
         layer->injected, reconcile_not_yet(layer), reconcile_layer_equal(layer) ? "true" : "false");
     put_string(json, "trouble", layer->trouble[0] != '\0' ? layer->trouble : NULL);
+    put_changed(r, layer, json);
     pipe_buf_printf(json, ",\"parts\":[");
     for (uint32_t p = 0; p < layer->part_count; p++) {
         const struct reconcile_part *part = layer->parts[p];

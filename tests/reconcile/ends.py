@@ -151,3 +151,61 @@ def row_of(told, stream):
     titles = re.search(r"^  stream +(.*)$", told, re.M)[1].split()
     values = re.search(rf"^  {stream}  +(.*)$", told, re.M)[1].replace(",", "").split()
     return dict(zip(titles, map(int, values)))
+
+
+def changed_inputs_are_told(build):
+    """A file as long as it was: its time tells, and the row that differs is shown in columns."""
+    program, cwd = build.program("once"), build.scratch / "changed"
+    cwd.mkdir()
+    rows = [f"2026-01-31T10:00:00Z,{number}" for number in range(10, 60)]
+    for number in (1, 2):
+        (cwd / f"rows-{number}.csv").write_text("at,id\n" + "\n".join(rows) + "\n")
+    command = [program, "run", "--embedded", "run"]
+    call(command, cwd)
+    expect_finished(program, cwd)
+    path = cwd / "rows-1.csv"
+    path.write_text(path.read_text().replace(",33\n", ",77\n"))
+    said = call(command, cwd)
+    if "a file of the input was modified since this run began" not in said:
+        raise Failure(said)
+    verdict = reconcile(program, cwd, False)
+    layers = {layer["name"]: layer for layer in verdict["layers"]}
+    rows = {row["kind"]: row["row"]["value"] for row in layers["first"]["differences"]}
+    place = {"topic": "rows-1.csv", "partition": 0, "offset": 23}
+    if layers["rows"]["modified"] != ["rows-1.csv"] or rows["missing"]["row"]["id"] != 77:
+        raise Failure(layers)
+    if rows["unexpected"]["row"]["id"] != 33 or not place.items() <= rows["missing"].items():
+        raise Failure(layers)
+    text = call([program, "reconcile", "run"], cwd, expect=1)
+    if "\nrows-1.csv was modified since this run began" not in text:
+        raise Failure(text)
+
+
+def other_paths_are_told(build):
+    """What --path said when the run began is what to give; a source of files has no traffic."""
+    program, cwd = build.program("once"), build.scratch / "paths"
+    cwd.mkdir()
+    for number in (1, 2):
+        (cwd / f"rows-{number}.csv").write_text("at,id\n2026-01-31T10:00:00Z,1\n")
+    run = [program, "run", "--embedded"]
+    call([*run, "one", "--path", "rows=rows-1.csv"], cwd)
+    outputs = ["--path", "kept=kept-2.jsonl", "--path", "bad=bad-2.jsonl"]
+    call([*run, "both", *outputs], cwd)
+    for words, wanted in (
+        (["one"], "rows-2.csv is new since this run began; this run began with --path "),
+        (["one"], "--path rows=rows-1.csv: give that, or use another directory than one"),
+        (["one", "--path", "rows=x-*.csv"], "no file matches 'x-*.csv'; this run began with"),
+        (["both", *outputs, "--path", "rows=rows-1.csv"], "rows-2.csv is gone since"),
+        (["both", *outputs, "--path", "rows=rows-1.csv"], "began without --path rows=…"),
+    ):
+        said = call([*run, *words], cwd, expect=3)
+        if wanted not in said or len(said.splitlines()) != 1:
+            raise Failure(f"{words}: {said}")
+    orders = build.program("orders")
+    (cwd / "orders-1.csv").write_text("at,country,note,amount\n")
+    said = call([orders, "run", "--embedded", "fed", "--traffic"], cwd, expect=2)
+    if "source placed reads files; `traffic --to DIR` writes some" not in said:
+        raise Failure(said)
+    said = call([*run, "fed", "--traffic"], cwd, expect=2)
+    if "has no `traffic` statement" not in said:
+        raise Failure(said)

@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from harness import HERE, ROOT, Build, Failure, call, expect_different, killed
 from harness import reconcile, traffic_run, wait_for
+from ends import changed_inputs_are_told, other_paths_are_told
 from ends import rows_behind_the_end_are_told, stopped_runs_add_up
 from ends import unfinished_files_are_exact, unfinished_is_exact
 from table_rows import table_rows
@@ -678,6 +679,8 @@ TESTS = [
     unfinished_is_exact,
     unfinished_files_are_exact,
     stopped_runs_add_up,
+    changed_inputs_are_told,
+    other_paths_are_told,
     files_are_exact,
     nothing_is_changed,
     damaged_lines_are_named,
