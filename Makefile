@@ -60,6 +60,9 @@ endif
     deps-stack up demo-stack scale down stack-test
 .DELETE_ON_ERROR:
 
+# Unless the one who called it has said how many (make -j).
+two_jobs = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
+
 all: $(BUILD)/pipec $(BUILD)/libpipe.a
 
 help:
@@ -167,7 +170,7 @@ golden-update: all
 	@tests/golden/run.py --build $(BUILD) --update
 
 demo: deps
-	@$(MAKE) --no-print-directory -s -j2 $(BUILD)/pipec $(BUILD)/libpipe.a
+	@$(MAKE) --no-print-directory -s $(two_jobs) $(BUILD)/pipec $(BUILD)/libpipe.a
 	@pipelines/demo.sh $(BUILD)
 
 test: deps-test

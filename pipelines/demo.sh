@@ -66,8 +66,8 @@ tell_recovery() {
         echo "     inside a commit: $cut bytes of files were not committed, and are cut off"
     fi
     state=$(sed -nE 's/.* resumed .*state_entries=([0-9]+).*/\1/p' "$run.log")
-    echo "     started again: ${state:-0} ids, windows and sessions loaded," \
-        "${replayed:-0} records replayed"
+    echo "     started again with ${state:-0} ids, windows and sessions;" \
+        "for what was not saved of them ${replayed:-0} records were replayed"
 }
 
 # Waits until the watched file is $1 bytes long, then until the next commit begins ($2: in), or some

@@ -206,6 +206,18 @@ static bool is_over(const struct pipe_engine *engine)
     return files && at_ends(engine);
 }
 
+/* Ids, windows and sessions, on disk too: the store packs several into one of its entries. */
+static uint64_t entries_held(const struct pipe_engine *engine)
+{
+    uint64_t held = 0;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        const struct engine_task *task = &engine->tasks[t];
+        for (uint32_t i = 0; i < task->task.stage->state_count; i++)
+            held += task->ops[i]->entry_count(task->task.states[i]);
+    }
+    return held;
+}
+
 bool engine_open_log(struct pipe_engine *engine)
 {
     char error[512];
@@ -250,7 +262,7 @@ bool engine_open(struct pipe_engine *engine)
         return true; /* in the group now; its tasks come by and by */
     if (engine->resumed)
         pipe_message(PIPE_INFO, "resumed", "dir=%s state_entries=%llu replayed_records=%llu",
-                     engine->dir, (unsigned long long)engine->restored_entries,
+                     engine->dir, (unsigned long long)entries_held(engine),
                      (unsigned long long)engine->replayed);
     if (!engine_commit(engine)) /* identity, inputs, topics, the positions of new tasks */
         return false;
