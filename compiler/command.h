@@ -39,10 +39,12 @@ int command_contracts(const struct options *options);
 int command_test(const struct options *options);
 /* Runs the tests of a checked program (testing.c): 0, or 1 after what failed was printed. */
 int test_program(struct program *program, const struct options *options);
-int command_help(const char *topic); /* a code, a command; NULL: the overview */
+int command_help(const char *topic); /* a code, a command, a word; NULL: the overview */
 /* command_help.c: */
 void print_overview(void);
 bool print_command_help(const char *command); /* false: there is no such command */
+/* language_help.c: a word of the language; false: it is none that begins something. */
+bool print_word_help(const char *word);
 
 /* Replaces the content of a file by a rename in its directory; false after a message. */
 bool replace_file(struct arena *arena, const char *path, const struct text *text);

@@ -16,6 +16,7 @@ void print_overview(void)
         "  pipec fmt shop.pipe               rewrite in the canonical layout, comments kept",
         "  pipec contracts check contracts   are all schema versions compatible?",
         "  pipec help PC3104                 what an error means, with an example",
+        "  pipec help window                 a statement, clause or function, in short",
         "",
         "Options",
         "  --root DIR              paths in the file are relative to DIR (default: here)",
@@ -77,7 +78,8 @@ static const struct {
       "CC and CFLAGS choose the compiler. The program tells its own use: build/NAME --help."}},
     {"fmt",
      {"pipec fmt [--check] FILE…", "",
-      "Rewrites the files in the canonical layout; comments stay. Names those that changed.", "",
+      "Rewrites the files in the canonical layout; comments stay. Names those that changed. The",
+      "file - is standard input, laid out on standard output.", "",
       "  --check              change nothing; name the files that would change, exit 1"}},
     {"contracts",
      {"pipec contracts check DIR", "",
@@ -101,8 +103,9 @@ static const struct {
       "  --stage ast|logical|physical       after which pass (default: physical)",
       "  --rate 5000/s                      size the state for that many records (/s /m /h)"}},
     {"help",
-     {"pipec help [CODE|COMMAND]", "",
-      "Explains a message by its code, with an example (`pipec help PC3104`), or a command."}},
+     {"pipec help [CODE|COMMAND|WORD]", "",
+      "Explains a message by its code, with an example (`pipec help PC3104`), a command, or a word",
+      "that begins a statement or a clause (`pipec help window`)."}},
 };
 
 bool print_command_help(const char *command)

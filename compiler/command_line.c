@@ -26,7 +26,7 @@ static const struct command_row {
     {"fmt", FMT, "pipec fmt [--check] FILE…", 1, SIZE_MAX},
     {"test", TEST, "pipec test [--only TITLE] [--update] FILE", 1, 1},
     {"contracts", CONTRACTS, "pipec contracts check DIR", 2, 2},
-    {"help", HELP, "pipec help [CODE]", 0, 1},
+    {"help", HELP, "pipec help [CODE|COMMAND|WORD]", 0, 1},
 };
 enum { COMMAND_ROWS = sizeof command_rows / sizeof *command_rows };
 

@@ -187,6 +187,26 @@ bool replace_file(struct arena *arena, const char *path, const struct text *text
     return written;
 }
 
+/* Standard input in the canonical layout on standard output: for editors. */
+static int fmt_input(const struct options *options)
+{
+    struct program *program = program_new(".");
+    struct text out = {0};
+    int code = 0;
+    program->source = source_read_input(program, SOURCE_MAX_BYTES);
+    if (program->source != NULL && format_program(program, program->source, &out)) {
+        bool same = out.size == program->source->size &&
+                    memcmp(out.data, program->source->text, out.size) == 0;
+        if (!options->check_only)
+            fwrite(out.data, 1, out.size, stdout);
+        else if (!same)
+            puts("-");
+        code = !same && options->check_only;
+    }
+    text_free(&out);
+    return close_program(options, program, code);
+}
+
 static int fmt_file(const struct options *options, const char *path)
 {
     struct program *program = open_program(options, path);
@@ -210,7 +230,8 @@ int command_fmt(const struct options *options)
 {
     int code = 0;
     for (size_t i = 0; i < options->file_count; i++)
-        code |= fmt_file(options, options->files[i]);
+        code |= strcmp(options->files[i], "-") == 0 ? fmt_input(options)
+                                                    : fmt_file(options, options->files[i]);
     return flush_stdout() ? code : 1;
 }
 
@@ -290,7 +311,10 @@ static int unknown_topic(const char *topic)
                        : "there is no message %s; docs/errors.md lists all%s",
                  topic, near);
     else
-        complain("`%s` is neither the code of a message, as PC3104, nor a command", topic);
+        complain("`%s` is neither the code of a message, as PC3104, nor a command, a statement, a "
+                 "clause or "
+                 "a function",
+                 topic);
     return 2;
 }
 
@@ -300,7 +324,12 @@ int command_help(const char *topic)
         print_overview();
         return flush_stdout() ? 0 : 1;
     }
-    if (print_command_help(topic))
+    bool is_command = print_command_help(topic);
+    if (is_command && strcmp(topic, "test") == 0)
+        puts("\nThe statement:\n");
+    if ((!is_command || strcmp(topic, "test") == 0) && print_word_help(topic))
+        is_command = true;
+    if (is_command)
         return flush_stdout() ? 0 : 1;
     for (size_t i = 0; i < help_text_count; i++) {
         if (strcasecmp(help_texts[i].code, topic) == 0) {

@@ -90,6 +90,8 @@ struct span {
     const struct source *source;
     uint32_t begin, end;
 }; /* source NULL: no place */
+/* Standard input to its end, as a file of the name `-`. */
+struct source *source_read_input(struct program *program, size_t limit_bytes);
 struct source *source_read(struct program *program, const char *path, size_t limit_bytes,
                            struct span where);
 struct source *source_from_text(struct program *program, const char *path, const char *text,

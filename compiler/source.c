@@ -160,6 +160,22 @@ struct source *source_read(struct program *program, const char *path, size_t lim
     return source;
 }
 
+struct source *source_read_input(struct program *program, size_t limit_bytes)
+{
+    static const char path[] = "-";
+    char *text = arena_alloc(program->arena, limit_bytes + 2);
+    ssize_t size = read_up_to(STDIN_FILENO, text, limit_bytes);
+    if (size < 0)
+        return refuse(program, (struct span){0}, path, strerror(errno), NULL);
+    if ((size_t)size > limit_bytes)
+        return refuse(program, (struct span){0}, path,
+                      arena_printf(program->arena, "it is larger than %zu bytes", limit_bytes),
+                      NULL);
+    if (!check_text(program, path, text, (size_t)size, (struct span){0}))
+        return NULL;
+    return source_from_text(program, path, text, (size_t)size);
+}
+
 void span_position(struct span span, unsigned *line, unsigned *column)
 {
     *line = 1;

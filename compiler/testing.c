@@ -226,7 +226,7 @@ static bool build_and_run(struct program *program, const char *scratch, test_run
 
 /* ---- results ---- */
 
-static bool update_file(struct program *program, const test_runs *runs)
+static bool update_file(struct program *program, test_runs *runs)
 {
     struct text text = {0};
     bool good = true;
@@ -253,7 +253,14 @@ static int report_all(struct program *program, const struct options *options, te
     }
     if (options->update && failed > 0 && !update_file(program, runs))
         return 1;
-    printf("%zu passed, %zu failed\n", runs->count - failed, failed);
+    size_t updated = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        updated += runs->items[i].updated;
+    if (updated > 0)
+        printf("%zu passed, %zu failed, %zu updated: read the changed lines, then test again\n",
+               runs->count - failed, failed - updated, updated);
+    else
+        printf("%zu passed, %zu failed\n", runs->count - failed, failed);
     return flush_stdout() && failed == 0 ? 0 : 1;
 }
 

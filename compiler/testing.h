@@ -31,7 +31,7 @@ struct test_run {
     struct span title; /* with its quotes */
     VEC(struct test_expect) expects;
     const char *errors[TEST_WAYS]; /* why the program stopped, or NULL */
-    bool failed;
+    bool failed, updated; /* updated: the file has the rows that came out (test_update) */
 };
 typedef VEC(struct test_run) test_runs;
 
@@ -71,6 +71,6 @@ const struct constant *test_value(const struct constant *row, const char *column
 
 /* The program text with the rows that came out (straight) in the expectations that failed; false:
  * nothing to change. Prints the lines that changed. */
-bool test_update(struct program *program, const test_runs *runs, struct text *out);
+bool test_update(struct program *program, test_runs *runs, struct text *out);
 
 #endif

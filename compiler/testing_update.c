@@ -235,14 +235,17 @@ static void print_changes(struct arena *arena, const struct source *before,
     }
 }
 
-bool test_update(struct program *program, const test_runs *runs, struct text *out)
+bool test_update(struct program *program, test_runs *runs, struct text *out)
 {
     struct update update = {.program = program, .source = program->source->text};
     const struct source *source = program->source;
-    for (size_t r = 0; r < runs->count; r++)
-        for (size_t i = 0; runs->items[r].errors[0] == NULL && i < runs->items[r].expects.count;
-             i++)
-            update_expect(&update, &runs->items[r].expects.items[i]);
+    for (size_t r = 0; r < runs->count; r++) {
+        struct test_run *run = &runs->items[r];
+        size_t edits = update.edits.count;
+        for (size_t i = 0; run->errors[0] == NULL && i < run->expects.count; i++)
+            update_expect(&update, &run->expects.items[i]);
+        run->updated = update.edits.count > edits;
+    }
     if (update.edits.count == 0)
         return false;
     struct text edited = {0}, laid_out = {0};

@@ -69,6 +69,7 @@ def updated(pipe, scratch):
     result = call([OPTIONS.pipec, "test", "--update", copy], expect=1)
     if "FAIL" in result.stdout:  # what is written into the file is shown as changed lines only
         raise Failure(result.stdout)
+    wants(result.stdout, " passed, 0 failed, ", " updated: read the changed lines, then test again")
     compare(pipe.with_suffix(".after.pipe"), copy.read_text())
     call([OPTIONS.pipec, "test", "--update", copy])
     compare(pipe.with_suffix(".after.pipe"), copy.read_text())

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "command.h"
+#include "syntax.h"
 
 static const char pipe_text[] =
     "pipeline hello;\n"
@@ -140,6 +141,53 @@ static void test_later(void **state)
     char *help = read_text("out");
     assert_null(strstr(help, "pipec plan"));
     free(help);
+}
+
+/* `fmt -`: what an editor hands over comes back laid out; nothing comes back of what is wrong. */
+static void test_fmt_input(void **state)
+{
+    (void)state;
+    int input = dup(STDIN_FILENO);
+    static const struct {
+        const char *text, *line;
+        int code;
+        const char *out, *err;
+    } tries[] = {
+        {"pipeline   hello ;-- c\n", "fmt -", 0, "pipeline hello;  -- c\n", ""},
+        {"pipeline   hello ;", "fmt --check -", 1, "-\n", ""},
+        {"pipeline hello;\n", "fmt --check -", 0, "", ""},
+        {"pipeline", "fmt -", 1, "", "--> -:1:9"},
+        {"M\xfcller", "fmt -", 1, "", "`-` is not UTF-8 text"},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        write_text("in", tries[i].text);
+        int file = open("in", O_RDONLY);
+        assert_true(file >= 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
+        close(file);
+        expect(tries[i].line, tries[i].code, tries[i].out, tries[i].err);
+        char *out = read_text("out");
+        assert_true((tries[i].out[0] == '\0') == (out[0] == '\0'));
+        free(out);
+    }
+    restore(STDIN_FILENO, input);
+}
+
+/* Whatever can begin a statement or a clause is explained. */
+static void test_word_help(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < keyword_count; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "help %s", keywords[i].word);
+        if (keywords[i].role != OTHER)
+            expect(line, 0, keywords[i].word, "");
+    }
+    expect("help window", 0, "window tumbling 1h [offset 5m] | hopping 1h every 5m", "");
+    expect("help test", 0, "pipec test FILE", "");
+    expect("help test", 0, "expect STREAM", "");
+    expect("help split_part", 0, "split_part(…): a function of 3 arguments.", "");
+    expect("help sum", 0, "sum(…): an aggregate of 1 argument.", "");
+    expect("help coalesce", 0, "a function of 1 to 64 arguments.", "");
 }
 
 static void test_help(void **state)
@@ -281,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_later),
         cmocka_unit_test(test_tests),
         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_word_help),
+        cmocka_unit_test(test_fmt_input),
         cmocka_unit_test(test_check_and_explain),
         cmocka_unit_test(test_root),
         cmocka_unit_test(test_fmt),
