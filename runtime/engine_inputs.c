@@ -123,11 +123,11 @@ static bool refuse_unmatched(struct pipe_engine *engine, const struct engine_sou
     bool found;
     if (read_stored(engine, source, &input, &found)) {
         snprintf(otherwise, sizeof otherwise,
-                 "check the pattern%s, or give another with --path %s=PATTERN",
-                 pattern[0] == '/' ? "" : " and the working directory", source->def->name);
+                 "check the pattern, or give another with --path %s=PATTERN", source->def->name);
         put_advice(advice, sizeof advice, engine, source, &input, otherwise);
         engine_fail(engine, found ? PIPE_EXIT_STATE : PIPE_EXIT_DATA,
-                    "source %s: no file matches '%s'; %s", source->def->name, pattern, advice);
+                    "source %s: no file matches '%s'%s; %s", source->def->name, pattern,
+                    pattern[0] == '/' ? "" : " in the working directory", advice);
     }
     pipe_buf_free(&input.value);
     return false;

@@ -178,6 +178,17 @@ static bool csv_next_header(struct csv *csv, struct pipe_csv_record *header, cha
     return true;
 }
 
+/* By the first bytes of gzip, Zstandard, xz, ZIP. */
+static bool is_packed(struct pipe_str text)
+{
+    static const char *const begins[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ",
+                                         "PK\x03\x04"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (text.size >= strlen(begins[i]) && memcmp(text.data, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Reads the header record: column positions and where the first row begins. */
 static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
 {
@@ -188,6 +199,13 @@ static bool csv_read_header(struct csv *csv, char *error, size_t error_bytes)
     struct pipe_error cause = {0};
     if (!csv_next_header(csv, &header, error, error_bytes))
         return false;
+    if (is_packed(header.text)) {
+        snprintf(error, error_bytes,
+                 "%.300s: is compressed, not CSV text; unpack it first, or name `-` as its path "
+                 "and unpack into standard input",
+                 path);
+        return false;
+    }
     if (header.cause != NULL) {
         snprintf(error, error_bytes, "%.300s: line 1: the header cannot be read: %s", path,
                  header.cause);

@@ -156,6 +156,9 @@ static void test_bad_headers(void **state)
                  "line 1: the header cannot be read: a quoted field is not closed");
     check_header("id,name," A40 "\n", "line 1: the header cannot be read: the record is longer");
     check_header("\n", "column id");
+    check_header("\x1f\x8b\x08", "header.csv: is compressed, not CSV text; unpack it first");
+    check_header("PK\x03\x04\n", "is compressed");
+    check_header("\xfd\x37zXZ\n", "is compressed");
 }
 
 /* Records of all lengths around the limit, over many chunks of the reader. */
