@@ -17,6 +17,7 @@
 #include "checkpoint.h"
 #include "engine.h"
 #include "metrics.h"
+#include "regular_file.h"
 #include "schemas.h"
 #include "system_calls.h"
 
@@ -76,10 +77,15 @@ static bool make_directory(struct pipe_engine *engine, const char *path)
 static bool lock_directory(struct pipe_engine *engine)
 {
     char path[4200], owner[32] = "";
+    struct stat about;
     snprintf(path, sizeof path, "%s/lock", engine->dir);
     engine->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (engine->lock_fd < 0)
+    if (engine->lock_fd < 0 || fstat(engine->lock_fd, &about) != 0)
         return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be opened: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return engine_fail(engine, PIPE_EXIT_DATA,
+                           "%s can't be opened: %s; delete it, while no run uses %s", path,
+                           pipe_regular_reason(ENOTSUP), engine->dir);
     if (pipe_flock(engine->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK)
             return engine_fail(engine, PIPE_EXIT_DATA, "%s can't be locked: %s", path,

@@ -30,6 +30,7 @@
 #include "log_embedded.h"
 #include "log_identity.h"
 #include "log_options.h"
+#include "regular_file.h"
 #include "write_count.h"
 
 /* ---- Encoding ---- */
@@ -516,10 +517,16 @@ static const struct pipe_log_ops embedded_ops = {
 struct pipe_log *pipe_log_embedded_open(const char *dir, bool read_only, char *error,
                                         size_t error_bytes)
 {
-    char path[4096], *cause = NULL;
+    char path[4096], irregular[512], *cause = NULL;
     bool foreign = false;
     if (snprintf(path, sizeof path, "%s/log", dir) >= (int)sizeof path) {
         snprintf(error, error_bytes, "the path of the run directory is too long");
+        return NULL;
+    }
+    if (!pipe_is_all_regular(path, irregular, sizeof irregular)) {
+        snprintf(error, error_bytes, "the log in %s can't be opened: %s%s", path, irregular,
+                 log_advice(irregular, log_damaged));
+        errno = EIO;
         return NULL;
     }
     struct embedded *log = pipe_calloc(1, sizeof *log);

@@ -130,5 +130,5 @@ const char *log_advice(const char *cause, const char *damaged)
         return file_limit;
     bool misses = says(cause, "No such file") &&
                   (says(cause, "MANIFEST") || says(cause, ".sst") || says(cause, ".ldb"));
-    return misses || says(cause, "Corruption") ? damaged : "";
+    return misses || says(cause, "Corruption") || says(cause, "not a regular file") ? damaged : "";
 }

@@ -12,6 +12,7 @@
 
 #include "clickhouse.h"
 #include "reconcile.h"
+#include "regular_file.h"
 #include "system_calls.h"
 
 #define NAP_US 2000
@@ -60,16 +61,24 @@ static void begin(struct reconcile *r, const char *doing)
 
 /* ---- Opening ---- */
 
-/* Without writing to the lock file: nobody else may run, others may reconcile. */
+/* Without writing to the lock file: nobody else may run, others may reconcile. It is made again if
+ * somebody has deleted it. */
 static bool lock_directory(struct reconcile *r)
 {
     struct pipe_engine *engine = r->engine;
-    char path[4200];
-    snprintf(path, sizeof path, "%s/lock", engine->dir);
-    engine->lock_fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (engine->lock_fd < 0)
+    char path[4200], log[4200];
+    snprintf(log, sizeof log, "%s/log", engine->dir);
+    if (access(log, F_OK) != 0)
         return reconcile_fail(r, PIPE_EXIT_DATA, "%s is not the directory of a run: %s: %s",
-                              engine->dir, path, strerror(errno));
+                              engine->dir, log, strerror(errno));
+    snprintf(path, sizeof path, "%s/lock", engine->dir);
+    engine->lock_fd = pipe_open_regular(path);
+    if (engine->lock_fd < 0 && errno == ENOENT)
+        engine->lock_fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (engine->lock_fd < 0)
+        return reconcile_fail(
+            r, PIPE_EXIT_DATA, "%s can't be opened: %s%s", path, pipe_regular_reason(errno),
+            errno == ENOTSUP ? "; delete it, while no run uses the directory" : "");
     if (pipe_flock(engine->lock_fd, LOCK_SH | LOCK_NB) == 0)
         return true;
     if (errno != EWOULDBLOCK)

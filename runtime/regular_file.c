@@ -1,9 +1,10 @@
 /* regular_file.c: see regular_file.h. */
 #include "regular_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,35 @@ FILE *pipe_fopen_regular(const char *path)
         errno = cause;
     }
     return file;
+}
+
+/* An entry that has gone meanwhile, or that can't be asked, is the library's to meet. */
+static bool is_openable(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    return snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path ||
+           stat(path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
+}
+
+bool pipe_is_all_regular(const char *directory, char *error, size_t error_bytes)
+{
+    struct dirent *entry = NULL;
+    DIR *listing = opendir(directory);
+    if (listing == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return true;
+    bool ok = listing != NULL;
+    while (ok && (errno = 0, (entry = readdir(listing)) != NULL))
+        ok = is_openable(directory, entry->d_name);
+    if (entry != NULL) {
+        snprintf(error, error_bytes, "%s is not a regular file", entry->d_name);
+    } else if (errno != 0) {
+        snprintf(error, error_bytes, "it can't be listed: %s", strerror(errno));
+        ok = false;
+    }
+    if (listing != NULL)
+        closedir(listing);
+    return ok;
 }
 
 const char *pipe_regular_reason(int cause)

@@ -18,6 +18,7 @@
 #include <rocksdb/c.h>
 
 #include "log_options.h"
+#include "regular_file.h"
 #include "rocksdb_shim.h"
 #include "state_store.h"
 #include "state_transfer.h"
@@ -547,14 +548,25 @@ static rocksdb_t *open_database(struct pipe_store *store, const char *path, bool
     }
 }
 
+static struct pipe_store *refuse_open(const char *path, const char *cause, char *error,
+                                      size_t error_bytes)
+{
+    const char *advice = log_advice(cause, again);
+    snprintf(error, error_bytes, "the state in %s can't be opened: %.300s%s", path, cause,
+             advice[0] != '\0' ? advice : again);
+    return NULL;
+}
+
 struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *created, char *error,
                                    size_t error_bytes)
 {
-    char path[4096], *cause = NULL;
+    char path[4096], irregular[512], *cause = NULL;
     if (snprintf(path, sizeof path, "%s/state", dir) >= (int)sizeof path) {
         snprintf(error, error_bytes, "the path of the run directory is too long");
         return NULL;
     }
+    if (!pipe_is_all_regular(path, irregular, sizeof irregular))
+        return refuse_open(path, irregular, error, error_bytes);
     struct pipe_store *store = pipe_calloc(1, sizeof *store);
     store->read_only = read_only;
     /* Nothing is read before it is flushed (is_read): sorting once is cheaper than keeping order.
@@ -574,10 +586,8 @@ struct pipe_store *pipe_store_open(const char *dir, bool read_only, bool *create
     store->db = open_database(store, path, read_only, &cause);
     if (store->db != NULL && check_whole(store) && load_identity(store, read_only, created))
         return store;
-    const char *advice = log_advice(cause, again);
     if (store->db == NULL)
-        snprintf(error, error_bytes, "the state in %s can't be opened: %.300s%s", path,
-                 log_cause(cause), advice[0] != '\0' ? advice : again);
+        refuse_open(path, log_cause(cause), error, error_bytes);
     else
         snprintf(error, error_bytes, "%s%s", store->error,
                  strstr(store->error, "Corruption") != NULL ? again : "");

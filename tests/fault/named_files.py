@@ -104,6 +104,44 @@ def names_of_one_command(lab):
     lab.done(cwd)
 
 
+# ---- The files of the databases ----
+
+
+def in_the_place_of(path, make):
+    """One that is no file, until it is put back."""
+    kept = path.with_name("kept")
+    path.rename(kept)
+    make(path)
+    return lambda: (path.unlink(), kept.rename(path))
+
+
+def databases_hold_files(lab):
+    """What is no file there is told, by every command that would open it, and nothing waits for
+    the writer of a named pipe."""
+    cwd = lab.copy()
+    run = lab.command()
+    inspect = [lab.click, "inspect", "run"]
+    reconcile = [lab.click, "reconcile", "run"]
+    inject = [lab.click, "inject", "--embedded", "run", "rows.jsonl"]
+    (cwd / "rows.jsonl").write_text("")
+    for name, commands in {
+        "log/CURRENT": [run, [*inspect, "topics"], reconcile, inject],
+        "log/*.log": [run, [*inspect, "topics"]],
+        "log/*.sst": [run, [*inspect, "topics"]],
+        "state/CURRENT": [run, [*inspect, "state"]],
+        "state/*.sst": [run],
+        "lock": [run, reconcile, inject],
+    }.items():
+        path = min((cwd / "run").glob(name))
+        for make in (os.mkfifo, lambda place: place.symlink_to("/dev/zero")):
+            put_back = in_the_place_of(path, make)
+            for command in commands:
+                Ended(command, cwd).expect(1).one_line(path.name, "not a regular file")
+            put_back()
+    lab.expect_whole(cwd, "with its files again")
+    lab.done(cwd)
+
+
 # ---- Files of sinks, while a run writes them ----
 
 TABLE = Path("run/tables/clean_lake.jsonl")
@@ -189,4 +227,5 @@ TESTS = [
     files_are_kept,
     programs_replace_programs,
     names_of_one_command,
+    databases_hold_files,
 ]

@@ -654,6 +654,19 @@ def record_limit_is_remembered(build):
     reconcile(program, cwd, True, "--max-record", "40")
 
 
+def the_lock_may_be_gone(build):
+    """It may be deleted while no run uses the directory; elsewhere none is made."""
+    cwd = build.clicks()
+    (cwd / "run/lock").unlink()
+    reconcile(build.clickstream, cwd, True)
+    (cwd / "other").mkdir()
+    said = call([build.clickstream, "reconcile", "other"], cwd, expect=1)
+    if "other is not the directory of a run: other/log: No such" not in said:
+        raise Failure(said)
+    if list((cwd / "other").iterdir()):
+        raise Failure("a file was made in it")
+
+
 def pipes_are_refused(build):
     """A named pipe where a file should be: told, and not waited for."""
     cwd = build.clicks()
@@ -705,6 +718,7 @@ TESTS = [
     injected_rows_alone_are_the_truth,
     a_running_directory_is_refused,
     record_limit_is_remembered,
+    the_lock_may_be_gone,
     pipes_are_refused,
     bad_usage_is_told,
 ]

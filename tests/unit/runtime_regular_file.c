@@ -81,6 +81,37 @@ static void test_others(void **state)
     assert_string_equal(pipe_regular_reason(ENOENT), strerror(ENOENT));
 }
 
+static void test_directory(void **state)
+{
+    (void)state;
+    char error[64] = "", inner[64];
+    snprintf(inner, sizeof inner, "%s/inner", directory);
+    assert_true(pipe_is_all_regular("/nowhere", error, sizeof error));
+    assert_true(pipe_is_all_regular(file, error, sizeof error)); /* no directory */
+    assert_false(pipe_is_all_regular(directory, error, sizeof error));
+    assert_true(strcmp(error, "pipe is not a regular file") == 0 ||
+                strcmp(error, "other is not a regular file") == 0);
+    /* What is no danger: a file, a link to one, one to nowhere, a directory. */
+    assert_int_equal(mkdir(inner, 0700), 0);
+    const char *const names[] = {"file", "link", "gone", "directory"};
+    for (size_t i = 0; i < 4; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/%s", inner, names[i]);
+        assert_int_equal(i == 0   ? close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600))
+                         : i == 1 ? symlink("file", path)
+                         : i == 2 ? symlink("nowhere", path)
+                                  : mkdir(path, 0700),
+                         0);
+    }
+    assert_true(pipe_is_all_regular(inner, error, sizeof error));
+    for (size_t i = 0; i < 4; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/%s", inner, names[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_int_equal(rmdir(inner), 0);
+}
+
 static int leased = -1;
 
 static void give_back(int number)
@@ -127,9 +158,8 @@ static void test_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regular),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_leased),
+        cmocka_unit_test(test_regular),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_directory), cmocka_unit_test(test_leased),
         cmocka_unit_test(test_secret),
     };
     return cmocka_run_group_tests(tests, make_all, remove_all);
