@@ -660,6 +660,8 @@ void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struc
                          uint64_t count);
 
 /* engine_report.c */
+/* An instant in microseconds as text, perhaps in `to`; "-": none yet, or "the end". */
+const char *engine_time_text(char to[40], int64_t time_us);
 void report_progress(struct pipe_engine *engine, bool last);
 void report_final(struct pipe_engine *engine, FILE *to);
 void report_counters(const struct pipe_plan *plan, const struct pipe_counters *totals,

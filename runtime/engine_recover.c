@@ -530,6 +530,40 @@ static void tell_restored(const struct engine_task *task, const struct recoverin
                      (unsigned long long)from->entries, (unsigned long long)replayed);
 }
 
+static const char *watermark_text(char to[40], int64_t watermark)
+{
+    return watermark == PIPE_TIME_MIN ? "none" : engine_time_text(to, watermark);
+}
+
+/* The same records give the same time: these are others. Files and the topics of a broker are
+ * outside, where somebody may have changed them; topics of the embedded log are not. */
+static bool refuse_watermark(struct pipe_engine *engine, const struct engine_task *task,
+                             int64_t committed)
+{
+    char is[40], was[40];
+    long long offset = (long long)task->position.offset;
+    const char *now = watermark_text(is, task->task.watermark);
+    const char *before = watermark_text(was, committed);
+    if (task->input != NULL)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "source %s: %s, read again up to record %lld, gives watermark %s, "
+                           "but gave %s before: it was changed since; restore what was there, or "
+                           "use another directory than %s",
+                           task->task.source->name, task->name.data, offset, now, before,
+                           engine->dir);
+    if (engine->log->grouped)
+        return engine_fail(engine, PIPE_EXIT_STATE,
+                           "topic %s, partition %d, read again up to offset %lld, gives "
+                           "watermark %s, but gave %s before: its records are not those that "
+                           "were read; restore the topic, or use another group",
+                           task->name.data, task->task.partition, offset, now, before);
+    return engine_fail(engine, PIPE_EXIT_INTERNAL,
+                       "internal error: stage %s: topic %s, partition %d, read again up to offset "
+                       "%lld, gives watermark %s, but %s is committed",
+                       task->task.stage->name, task->name.data, task->task.partition, offset, now,
+                       before);
+}
+
 /* From S to C. False: failed, or the task has gone. */
 static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct recovering *r)
 {
@@ -549,12 +583,7 @@ static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct
     if (!ok)
         return false;
     if (r->has_committed && task->task.watermark != r->committed.watermark)
-        return engine_fail(
-            engine, PIPE_EXIT_INTERNAL,
-            "internal error: stage %s, partition %d: replay up to offset %lld gives watermark "
-            "%lld, but %lld is committed",
-            task->task.stage->name, task->task.partition, (long long)task->position.offset,
-            (long long)task->task.watermark, (long long)r->committed.watermark);
+        return refuse_watermark(engine, task, r->committed.watermark);
     task->marked_watermark = task->told_watermark = task->task.watermark;
     task->dirty = !r->has_committed || r->gap; /* a position is committed before any state */
     tell_restored(task, r, engine->replayed - replayed);

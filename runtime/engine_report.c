@@ -13,6 +13,22 @@
 #define REWRITE_EVERY_US 200000 /* the line of a terminal */
 #define BAR_WIDTH 24
 
+const char *engine_time_text(char to[40], int64_t time_us)
+{
+    char text[PIPE_TS_US_TEXT + 1] = {0};
+    if (time_us == PIPE_TIME_MIN)
+        return "-";
+    if (time_us == PIPE_TIME_MAX)
+        return "the end";
+    if (time_us < PIPE_TS_US_MIN || time_us > PIPE_TS_US_MAX) {
+        snprintf(to, 40, "%lld us", (long long)time_us);
+        return to;
+    }
+    pipe_ts_us_write(text, time_us);
+    snprintf(to, 40, "%s", text);
+    return to;
+}
+
 /* ---- Progress ---- */
 
 /* Events expected, 0: unknown. */

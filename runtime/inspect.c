@@ -19,22 +19,6 @@ struct inspection {
     bool same_plan, damaged;
 };
 
-static const char *time_text(char to[40], int64_t time_us)
-{
-    char text[PIPE_TS_US_TEXT + 1] = {0};
-    if (time_us == PIPE_TIME_MIN)
-        return "-";
-    if (time_us == PIPE_TIME_MAX)
-        return "the end";
-    if (time_us < PIPE_TS_US_MIN || time_us > PIPE_TS_US_MAX) {
-        snprintf(to, 40, "%" PRId64 " us", time_us);
-        return to;
-    }
-    pipe_ts_us_write(text, time_us);
-    snprintf(to, 40, "%s", text);
-    return to;
-}
-
 static bool print_topics(const struct inspection *in)
 {
     const struct pipe_log *log = in->log;
@@ -86,11 +70,12 @@ static bool print_task(void *context, const char *name, struct pipe_str value)
                partition, c.position.offset, c.position.seq, c.ended ? "at the end" : "");
     else
         printf("%-32s %9d  %-28s %-28s\n", stage_name(in, stage, room), partition,
-               time_text(watermark, c.watermark),
+               engine_time_text(watermark, c.watermark),
                c.kafka_time_ms == PIPE_TIME_MIN
                    ? "-"
-                   : time_text(broker, c.kafka_time_ms < PIPE_TS_MS_MAX ? c.kafka_time_ms * 1000
-                                                                        : PIPE_TIME_MAX));
+                   : engine_time_text(broker, c.kafka_time_ms < PIPE_TS_MS_MAX
+                                                  ? c.kafka_time_ms * 1000
+                                                  : PIPE_TIME_MAX));
     return true;
 }
 

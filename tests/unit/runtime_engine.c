@@ -390,6 +390,15 @@ static void test_files(void **state)
     for (int i = 0; i < 4; i++)
         assert_exit(run_child(700 + 150 * (uint64_t)i, NULL, "files", NULL), -SIGKILL);
     delete_state();
+    /* As long as before, but with other times: seen when it is read again. */
+    shell("cp %s/in-0.txt %s/saved");
+    shell("tr 1-9 0-8 <%s/saved >%s/in-0.txt");
+    assert_exit(run_child(0, NULL, "files", NULL), PIPE_EXIT_STATE);
+    assert_non_null(strstr(told, "source lines: "));
+    assert_non_null(strstr(told, "in-0.txt, read again up to record "));
+    assert_non_null(strstr(told, "it was changed since; restore what was there"));
+    shell("cp %s/saved %s/in-0.txt");
+    delete_state();
     assert_exit(run_child(0, NULL, "files", NULL), 0);
     struct rows rows = read_outputs();
     assert_int_equal(rows.count, once.count);
