@@ -112,6 +112,19 @@ static void source_line(struct printer *printer, int depth, const struct node_so
          text);
 }
 
+/* As `--rate` takes it: rates below one a second by the minute or hour. */
+static const char *rate_text(struct program *program, double per_second)
+{
+    static const struct {
+        char unit;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    unsigned i = 0;
+    while (i < 2 && per_second * units[i].seconds < 1 - 1e-9)
+        i++;
+    return arena_printf(program->arena, "%.10g/%c", per_second * units[i].seconds, units[i].unit);
+}
+
 static void dedup_line(struct printer *printer, int depth, const struct node_dedup *dedup)
 {
     struct program *program = printer->program;
@@ -122,9 +135,9 @@ static void dedup_line(struct printer *printer, int depth, const struct node_ded
                                     dedup->local_because != NULL ? dedup->local_because : "");
     double keys = printer->rate * (double)dedup->within_ms / 1000;
     if (printer->rate > 0)
-        text =
-            arena_printf(program->arena, "%s  ~%s keys, %s at %.0f/s", text, grouped(program, keys),
-                         size_text(program, keys * DEDUP_ID_BYTES), printer->rate);
+        text = arena_printf(program->arena, "%s  ~%s keys, %s at %s", text, grouped(program, keys),
+                            size_text(program, keys * DEDUP_ID_BYTES),
+                            rate_text(program, printer->rate));
     else
         text = arena_printf(program->arena, "%s; bound: rate x %s x %d B", text,
                             explain_duration(program, dedup->within_ms), DEDUP_ID_BYTES);

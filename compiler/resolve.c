@@ -307,10 +307,11 @@ static void visit_all(struct resolver *resolver, struct stream *const *streams, 
         visit(resolver, streams[i], path);
 }
 
-/* A bound on the recursion of this pass and of those that follow. */
+/* A bound on the recursion of this pass and of those that follow. `depth`: how many streams stand
+ * before this one, or behind it; a source is not counted with those behind it. */
 static bool is_too_deep(struct resolver *resolver, struct stream *stream, size_t depth)
 {
-    if (depth < MAX_DEPTH)
+    if (depth <= MAX_DEPTH)
         return false;
     stream->info->in_cycle = true;
     if (resolver->too_deep)

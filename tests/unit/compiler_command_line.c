@@ -241,6 +241,17 @@ static void test_check_and_explain(void **state)
     expect("--explain hello.pipe --stage ast --format text", 0, "hello", "");
     expect("--explain hello.pipe --rate 5_000/s --stage logical --format json", 0, "{", "");
     expect("--explain hello.pipe --stage=ast", 0, "hello", "");
+    write_text("ids.pipe",
+               "pipeline ids;\n"
+               "source s from file 'in.csv' format csv columns (a int64, t timestamp_ms)\n"
+               "  event time t watermark 0s rejects to r;\n"
+               "stream d from s dedup by a within 10d rejects to r;\n"
+               "sink k from d to file 'k.jsonl' format jsonl exactly once;\n"
+               "sink l from r to file 'l.jsonl' format jsonl exactly once;\n");
+    expect("--explain ids.pipe --rate 5_000/s", 0, " at 5000/s\n", "");
+    expect("--explain ids.pipe --rate 1.5/s", 0, " at 1.5/s\n", "");
+    expect("--explain ids.pipe --rate 30/m", 0, " at 30/m\n", "");
+    expect("--explain ids.pipe --rate 1/h", 0, " at 1/h\n", "");
     expect("hello.pipe --explain --format=dot", 0, "digraph", "");
     expect("--explain bad.pipe", 1, "", "error[PC2");
     expect("check -- hello.pipe", 0, "", "");

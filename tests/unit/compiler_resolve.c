@@ -653,6 +653,30 @@ static void test_literal_casts(void **state)
     RULES(rules);
 }
 
+/* As many streams behind a source as the limit says, and one more. */
+static void test_depth(void **state)
+{
+    (void)state;
+    for (int count = 1000; count <= 1001; count++) {
+        char *text = NULL, codes[256];
+        size_t size = 0;
+        FILE *stream = open_memstream(&text, &size);
+        assert_non_null(stream);
+        fputs("pipeline p;\nsource t0 from file 'x' format csv columns (a int64) rejects to bad;\n",
+              stream);
+        for (int i = 1; i <= count; i++)
+            fprintf(stream, "stream t%d from t%d where a > %d;\n", i, i - 1, i);
+        fprintf(stream, "sink k from t%d to file 'k' format jsonl exactly once;\n", count);
+        fputs("sink l from bad to file 'l' format jsonl exactly once;\n", stream);
+        assert_int_equal(fclose(stream), 0);
+        struct program *program = checked(text, NULL);
+        codes_of(program, codes, sizeof codes);
+        assert_string_equal(codes, count == 1000 ? "" : "PC2035 ");
+        program_free(program);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -667,6 +691,7 @@ int main(void)
         cmocka_unit_test(test_traffic_and_tests),
         cmocka_unit_test(test_constants),
         cmocka_unit_test(test_literal_casts),
+        cmocka_unit_test(test_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
