@@ -369,6 +369,8 @@ static void visit(struct resolver *resolver, struct stream *stream, stream_list 
     info->visit = VISIT_DONE;
     stream->index = (uint32_t)program->streams.count;
     vec_push(program->arena, &program->streams, stream);
+    if (!info->in_cycle)
+        resolve_ways(program, stream);
 }
 
 static void resolve_streams(struct resolver *resolver)

@@ -175,6 +175,15 @@ struct resolver {
 };
 
 /* What only this pass knows of a stream. */
+/* In the order of source->index. */
+struct stream_ways {
+    struct ways {
+        const struct stream *source;
+        uint64_t count;
+    } * items;
+    size_t count, capacity;
+};
+
 struct stream_info {
     enum { VISIT_NEW, VISIT_OPEN, VISIT_DONE } visit;
     const struct fact *facts;    /* on nested paths of its row */
@@ -190,7 +199,9 @@ struct stream_info {
     bool waits_watermark;
     bool failed; /* already reported: nothing else is said of it */
     bool in_cycle;
-    unsigned depth; /* streams between this one and its sources */
+    unsigned depth;          /* streams between this one and its sources */
+    struct stream_ways ways; /* on which a record of each source comes here */
+    bool too_many_ways;      /* already reported, here or above */
     bool roots_known;
     VEC(const struct stream *) roots; /* the sources it comes from */
     const void *seen_by;              /* mark of a walk that meets each stream once */
@@ -218,6 +229,10 @@ struct sink *sink_named(struct resolver *resolver, struct name name);
 typedef VEC(const struct stream *) stream_list;
 void root_sources(struct program *program, const struct stream *stream, stream_list *out);
 int64_t watermark_bound(struct program *program, const struct stream *stream);
+
+/* resolve_ways.c: fills info->ways; those of what it is made of are known, and so is the index of
+ * every source in them. */
+void resolve_ways(struct program *program, struct stream *stream);
 
 /* resolve_side.c */
 struct record_type *row_new(struct program *program, const char *name, size_t capacity);
