@@ -224,7 +224,10 @@ static void emit_unnest(struct emitter *e, const struct stream *stream, const st
     }
     /* What a row's expressions take of the arena is free for the next row. */
     emit(e, 1, "struct pipe_arena_mark mark = pipe_arena_mark(&task->arena);");
+    emit(e, 1, "(void)pipe_owned_take_grown();");
     emit(e, 1, "for (uint32_t i = 0; i < item_count; i++) {");
+    emit(e, 2, "if (!pipe_may_make(task, record, PIPE_ITEM_BYTES + pipe_owned_take_grown()))");
+    emit(e, 3, "return;");
     emit_element(e, step, to, array);
     emit(e, 2, "count->elements++;");
     emit(e, 2, "pipe_new_row(task);");

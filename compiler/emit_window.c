@@ -66,7 +66,9 @@ static void emit_keep(struct emitter *e, const struct stream *stream, const stru
         emit(e, 1, "if (hit.late > 0)");
         emit(e, 2, "late_%s(task, record, row, hit.late_end);", names->ident);
     } else if (step->late != NULL) {
-        emit(e, 1, "for (uint32_t i = 0; i < hit.late; i++)");
+        emit(e, 1,
+             "for (uint32_t i = 0; i < hit.late && "
+             "pipe_may_make(task, record, PIPE_ITEM_BYTES); i++)");
         emit(e, 2, "late_%s(task, record, row, hit.late_end + i * %s);", names->ident,
              c_duration(e, step->window == WINDOW_HOPPING ? step->every_ms : step->size_ms));
     }

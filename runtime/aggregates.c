@@ -116,8 +116,11 @@ EXTREME_STATE(max_decimal, i128)
 /* --- Owned bytes --------------------------------------------------------------------------------
  */
 
+_Thread_local uint64_t pipe_owned_grown;
+
 void pipe_owned_set(struct pipe_owned *owned, struct pipe_str bytes)
 {
+    uint32_t before = owned->capacity;
     if (bytes.size > UINT32_MAX / 2)
         pipe_out_of_memory();
     if (owned->capacity == 0 && bytes.size > PIPE_OWNED_INSIDE) {
@@ -127,6 +130,7 @@ void pipe_owned_set(struct pipe_owned *owned, struct pipe_str bytes)
         owned->capacity = (uint32_t)bytes.size + (uint32_t)bytes.size / 4;
         owned->data = pipe_realloc(owned->data, owned->capacity);
     }
+    pipe_owned_grown += owned->capacity - before;
     owned->size = (uint32_t)bytes.size;
     if (bytes.size > 0)
         memcpy(owned->capacity == 0 ? owned->inside : owned->data, bytes.data, bytes.size);

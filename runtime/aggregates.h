@@ -289,6 +289,14 @@ static inline struct pipe_str pipe_owned_str(const struct pipe_owned *owned)
     return pipe_str_of(owned->capacity == 0 ? owned->inside : owned->data, owned->size);
 }
 void pipe_owned_set(struct pipe_owned *owned, struct pipe_str bytes);
+/* What pipe_owned_set has allocated in this thread since it was last asked. */
+extern _Thread_local uint64_t pipe_owned_grown;
+static inline uint64_t pipe_owned_take_grown(void)
+{
+    uint64_t grown = pipe_owned_grown;
+    pipe_owned_grown = 0;
+    return grown;
+}
 void pipe_owned_free(struct pipe_owned *owned); /* empty afterwards */
 
 /* --- min and max of string, uuid and bytes, by bytes.

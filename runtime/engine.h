@@ -120,6 +120,7 @@ struct pipe_run_options {
         has_start; /* given; else those of the run directory count */
     int64_t commit_ms, commit_bytes;
     uint32_t max_record_bytes;
+    uint64_t max_outputs;   /* bytes that one record may make; 0: 64 times max_record_bytes */
     uint64_t state_bytes;   /* memory for the states of all tasks; 0: PIPE_STATE_BYTES */
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;
@@ -653,8 +654,10 @@ void counters_encode(const struct pipe_counters *counters, uint32_t count, struc
 bool counters_decode(const uint8_t **at, const uint8_t *end, struct pipe_counters *counters,
                      uint32_t count); /* adds */
 
-/* engine_emit.c: pipe_emit; rejects by reason. `engine` NULL: that of engine_count_rejects_in (of
- * this thread), which is NULL while nothing is to be counted (replay). */
+/* engine_emit.c: pipe_emit; the bytes that one record may make (pipe_may_make). */
+uint64_t engine_made_most(const struct pipe_engine *engine);
+/* Rejects by reason. `engine` NULL: that of engine_count_rejects_in (of this thread), which is NULL
+ * while nothing is to be counted (replay). */
 void engine_count_rejects_in(struct pipe_engine *engine);
 void engine_count_reject(struct pipe_engine *engine, struct pipe_str rule, struct pipe_str reason,
                          uint64_t count);

@@ -6,6 +6,8 @@
 #include "engine.h"
 #include "metrics.h"
 
+#define MADE_RECORDS 64u /* what one record may make, in times of --max-record */
+
 /* The first byte pair of Avro's single-object encoding, then the fingerprint, little-endian. */
 static struct pipe_str frame_avro(struct engine_sink *sink, struct pipe_str value)
 {
@@ -35,8 +37,19 @@ static void emit_to_topic(struct engine_task *task, struct engine_sink *sink,
     if (sink->def->format == PIPE_FORMAT_AVRO && value.data != NULL &&
         !sink->by_record) /* a tombstone stays one */
         value = frame_avro(sink, value);
+    if (!pipe_may_make(&task->task, record, key.size + value.size))
+        return;
     if (!engine->log->ops->append(engine->log, sink->topic, partition, engine->wall_ms, key, value))
         engine_log_failed(engine);
+}
+
+uint64_t engine_made_most(const struct pipe_engine *engine)
+{
+    const struct pipe_run_options *options = engine->options;
+    if (engine->reconciles) /* what was committed passed */
+        return UINT64_MAX;
+    return options->max_outputs > 0 ? options->max_outputs
+                                    : (uint64_t)MADE_RECORDS * options->max_record_bytes;
 }
 
 void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record *record,
@@ -56,10 +69,11 @@ void pipe_emit(struct pipe_task *task, uint32_t index, const struct pipe_record 
         return; /* followed: the row is in the topic that its table follows */
     if (sink->is_topic) {
         emit_to_topic(engine_task_of(task), sink, record, key, value);
-    } else {
+    } else if (pipe_may_make(task, record, value.size)) {
         engine->output_bytes += value.size;
         if (!sink->output->ops->append(sink->output, value))
-            engine_fail(engine, PIPE_EXIT_DATA, "%s", sink->output->error);
+            engine_fail(engine, PIPE_EXIT_DATA, "sink %s: %s", sink->def->name,
+                        sink->output->error);
     }
 }
 

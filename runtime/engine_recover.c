@@ -577,7 +577,9 @@ static bool rebuild(struct pipe_engine *engine, struct engine_task *task, struct
         return false;
     engine_count_rejects_in(NULL);
     task->task.replaying = true;
+    task->task.made_most = UINT64_MAX; /* what was committed passed */
     bool ok = replay(task, r);
+    task->task.made_most = engine_made_most(engine);
     task->task.replaying = false;
     engine_count_rejects_in(engine);
     if (!ok)

@@ -333,6 +333,7 @@ static void make_task(struct pipe_engine *engine, struct engine_task *task, uint
     task->phase = log->grouped ? ENGINE_ABSENT : ENGINE_RUNNING;
     task->remote = (struct engine_remote){PIPE_TIME_MIN, false, INT64_MIN};
     task->task.engine = engine;
+    task->task.made_most = engine_made_most(engine);
     task->task.counters = pipe_calloc(engine->plan->stream_count + 1, sizeof *task->task.counters);
     pipe_arena_init(&task->task.arena,
                     (size_t)ARENA_RECORDS * engine->options->max_record_bytes + (1u << 20));

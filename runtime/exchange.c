@@ -76,7 +76,7 @@ void pipe_exchange_row(struct pipe_task *task, uint32_t index, const struct pipe
     count_shipped(task, exchange);
     if (task->engine->reconciles)
         exchange->row = type;
-    if (task->replaying)
+    if (task->replaying || task->engine->failed)
         return;
     struct pipe_buf *frame = &task->engine->scratch;
     frame->size = 0;
@@ -92,9 +92,12 @@ void pipe_exchange_row(struct pipe_task *task, uint32_t index, const struct pipe
         pipe_buf_add_byte(frame, 1);
         pipe_buf_add(frame, record->payload.data, record->payload.size);
     }
+    struct pipe_str key = record->has_position ? record->key : pipe_str_of(NULL, 0);
+    if (!pipe_may_make(task, record, frame->size + key.size))
+        return;
     send(engine_task_of(task), exchange,
          pipe_key_partition(pipe_str_of(task->key.data, task->key.size), exchange->def->partitions),
-         record->has_position ? record->key : pipe_str_of(NULL, 0), frame);
+         key, frame);
 }
 
 void pipe_exchange_partial(struct pipe_task *task, uint32_t index, const uint8_t *key,

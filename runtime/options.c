@@ -19,6 +19,8 @@
 #define STATE_BYTES_MAX (1ll << 40)
 #define BATCH_RECORDS_MAX 65536
 #define RECORD_BYTES_MAX (64 << 20)
+#define OUTPUTS_MIN (1 << 10)
+#define OUTPUTS_MAX (INT64_C(1) << 40)
 
 /* ---- Words ---- */
 
@@ -417,6 +419,16 @@ const char *option_take_max_record(void *context, const char *value)
     return NULL;
 }
 
+static const char *take_max_outputs(void *context, const char *value)
+{
+    struct pipe_run_options *options = context;
+    int64_t size;
+    if (!parse_size(value, &size) || size < OUTPUTS_MIN || size > OUTPUTS_MAX)
+        return "expected a size from 1KiB to 1024GiB, for example 256MiB";
+    options->max_outputs = (uint64_t)size;
+    return NULL;
+}
+
 const char *option_take_state_memory(void *context, const char *value)
 {
     struct pipe_run_options *options = context;
@@ -491,6 +503,8 @@ static const struct option_row run_rows[] = {
     {"--commit-interval", "D", "commit every D, for example 500ms", option_take_commit},
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", option_take_max_record},
+    {"--max-outputs", "SIZE", "stop at a record that makes more than this (64 times --max-record)",
+     take_max_outputs},
     {"--state-memory", "SIZE",
      "ids, windows, sessions beyond this leave memory for the disk (512MiB), which is slower",
      option_take_state_memory},

@@ -465,9 +465,11 @@ struct pipe_task {
     const void *encoded_row;
     const void *encoded_by;
     uint64_t encoded_serial;
-    char detail[256]; /* of the last failure */
-    bool replaying;   /* outputs are discarded */
-    bool discards;    /* they go nowhere in this run (--no-output) */
+    char detail[256];    /* of the last failure */
+    bool replaying;      /* outputs are discarded */
+    uint64_t made_bytes; /* of the record in hand: see pipe_may_make */
+    uint64_t made_most;  /* 0: no limit; 1: it was exceeded, and the program stops */
+    bool discards;       /* they go nowhere in this run (--no-output) */
     struct pipe_engine *engine;
     /* NULL but in reconcile: told of every window row before it is made, and of NULL when it has
      * gone where it goes. */
@@ -538,6 +540,19 @@ static inline bool pipe_encoded(struct pipe_task *task, const void *row, const v
     task->encoded_serial = task->row_serial;
     task->value.size = 0;
     return false;
+}
+
+/* What an element of an array or a missed window counts, besides the rows made of it. */
+#define PIPE_ITEM_BYTES 16
+/* Counts what the record in hand makes, before it is made, so that one record cannot take all
+ * memory: rows for sinks and exchanges, and what states keep of its elements. False: it is more
+ * than --max-outputs; the program stops with exit code 1, and the caller makes nothing more. */
+bool pipe_made_too_much(struct pipe_task *task, const struct pipe_record *record);
+static inline bool pipe_may_make(struct pipe_task *task, const struct pipe_record *record,
+                                 uint64_t bytes)
+{
+    task->made_bytes += bytes;
+    return PIPE_LIKELY(task->made_bytes <= task->made_most) || pipe_made_too_much(task, record);
 }
 
 /* Hands one row to a sink. key.data NULL: no key; with sink.source_key: key and partition of the

@@ -86,7 +86,7 @@ static void close_session(struct pipe_task *task, struct pipe_window *st,
         .kafka_time_ms = task->kafka_time_ms,
         .watermark = window_forgotten(st),
     };
-    if (st->def->emit_row(task, &row))
+    if (window_emit_row(task, st->def, &row))
         counters->emitted += session->records;
     else
         counters->window_rejected += session->records;
@@ -301,8 +301,10 @@ static __attribute__((noinline)) struct pipe_window_hit
 take_or_refuse(struct pipe_task *task, struct pipe_window *st, const struct pipe_record *record,
                struct window_entry *entry)
 {
-    if (!is_late(st, record, entry))
+    if (!is_late(st, record, entry)) {
+        window_count_new(task, record, entry);
         return take(st, entry, record->event_time);
+    }
     window_release(st, entry);
     task->counters[st->def->stream].late++;
     return (struct pipe_window_hit){NULL, 1, pipe_time_add(record->event_time, st->def->gap)};

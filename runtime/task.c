@@ -98,6 +98,7 @@ static bool run_records(struct engine_task *task, struct pipe_record *records, u
         if (ahead)
             look_ahead_if_due(task, records, count, i);
         pipe_arena_reset(&task->task.arena);
+        task->task.made_bytes = 0;
         task->fault = faults != NULL ? faults[i] : NULL;
         if (!exchange)
             run_source_record(task, &records[i]);

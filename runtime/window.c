@@ -135,9 +135,9 @@ static bool emit(struct pipe_task *task, struct pipe_window *st, struct window_e
         .watermark = window_forgotten(st),
     };
     if (PIPE_LIKELY(task->watch_window == NULL))
-        return st->def->emit_row(task, &row);
+        return window_emit_row(task, st->def, &row);
     task->watch_window(task, st->def, &row);
-    bool sent = st->def->emit_row(task, &row);
+    bool sent = window_emit_row(task, st->def, &row);
     task->watch_window(task, st->def, NULL);
     return sent;
 }
@@ -545,7 +545,8 @@ static inline int64_t judge_of(const struct pipe_task *task, const struct pipe_w
 
 /* A record of which some windows may be over, or that may change more than one pane's counts. */
 static __attribute__((noinline)) struct pipe_window_hit
-take_or_refuse(struct pipe_task *task, struct pipe_window *st, int64_t judge, bool is_ahead)
+take_or_refuse(struct pipe_task *task, struct pipe_window *st, const struct pipe_record *record,
+               int64_t judge, bool is_ahead)
 {
     const struct pipe_state_def *def = st->def;
     struct pipe_counters *counters = counters_of(task, st);
@@ -564,6 +565,7 @@ take_or_refuse(struct pipe_task *task, struct pipe_window *st, int64_t judge, bo
     if (first > last)
         return hit;
     struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
+    window_count_new(task, record, entry);
     hit.acc = window_acc(take(st, entry, st->pane_start, first, last, 1));
     window_check_spilled(task, st);
     return hit;
@@ -594,11 +596,11 @@ struct pipe_window_hit pipe_window(struct pipe_task *task, uint32_t state,
     int64_t judge = judge_of(task, st, record);
     find_windows(st, record->event_time);
     if (PIPE_UNLIKELY(!st->simple || st->pane_first <= judge))
-        return take_or_refuse(task, st, judge, is_ahead);
+        return take_or_refuse(task, st, record, judge, is_ahead);
     struct window_entry *entry = window_entry_in_hand(task, st, is_ahead);
     struct window_pane *pane = recent_pane(st, entry);
     if (PIPE_UNLIKELY(pane == NULL))
-        return take_or_refuse(task, st, judge, is_ahead);
+        return take_or_refuse(task, st, record, judge, is_ahead);
     counters_of(task, st)->window_in++;
     st->open++;
     pane->records++;

@@ -315,6 +315,25 @@ window_entry_in_hand(const struct pipe_task *task, struct pipe_window *st, bool 
     }
     return window_make_entry(st, slot, hash, key->data, key->size);
 }
+/* A key that is not known yet counts as made by the record in hand, with its entry. */
+#define WINDOW_ENTRY_LEAST 128u
+static inline void window_count_new(struct pipe_task *task, const struct pipe_record *record,
+                                    const struct window_entry *entry)
+{
+    if (PIPE_UNLIKELY(entry->pane_count == 0))
+        (void)pipe_may_make(task, record, (uint64_t)entry->key_bytes + WINDOW_ENTRY_LEAST);
+}
+/* Makes a row; false: it was rejected. What is made of it is counted for it alone: it is due, and
+ * no doing of the record in hand. */
+static inline bool window_emit_row(struct pipe_task *task, const struct pipe_state_def *def,
+                                   const struct pipe_window_row *row)
+{
+    uint64_t before = task->made_bytes;
+    task->made_bytes = 0;
+    bool sent = def->emit_row(task, row);
+    task->made_bytes = before;
+    return sent;
+}
 /* Asks for what window_release will touch besides the entry. */
 PIPE_FETCHES window_fetch_slot(const struct pipe_window *st, const struct window_entry *entry)
 {

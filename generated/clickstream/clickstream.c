@@ -888,7 +888,7 @@ static void keep_by_category(struct pipe_task *task, const struct pipe_record *r
     struct pipe_window_hit hit = pipe_window(task, STATE_by_category, record, is_ahead);
     if (hit.acc != NULL)
         update_by_category(hit.acc, row);
-    for (uint32_t i = 0; i < hit.late; i++)
+    for (uint32_t i = 0; i < hit.late && pipe_may_make(task, record, PIPE_ITEM_BYTES); i++)
         late_by_category(task, record, row, hit.late_end + i * PIPE_SECONDS(10));
 }
 

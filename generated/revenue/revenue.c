@@ -657,7 +657,7 @@ static void keep_revenue_by_category(struct pipe_task *task, const struct pipe_r
     struct pipe_window_hit hit = pipe_window(task, STATE_revenue_by_category, record, is_ahead);
     if (hit.acc != NULL)
         update_revenue_by_category(hit.acc, row);
-    for (uint32_t i = 0; i < hit.late; i++)
+    for (uint32_t i = 0; i < hit.late && pipe_may_make(task, record, PIPE_ITEM_BYTES); i++)
         late_revenue_by_category(task, record, row, hit.late_end + i * PIPE_SECONDS(10));
 }
 

@@ -26,6 +26,7 @@ import threading
 sys.dont_write_bytecode = True
 
 import avro_files
+import outputs
 import programs
 import records
 
@@ -559,6 +560,15 @@ def check_rees46(tally, build, top):
         shutil.rmtree(work)
 
 
+def check_outputs(tally, pipec, build, top):
+    """Records that make too much of themselves."""
+    program = program_of(tally, "outputs", pipec, build) if tally.wants("outputs_") else None
+    work = os.path.join(top, "outputs")
+    if program:
+        outputs.check(tally, program, work,
+                      lambda command: Result(command, work, PROGRAM_LIMIT_BYTES))
+
+
 def write_corpus(directory):
     for case in programs.all_cases():
         os.makedirs(os.path.join(directory, "pipe"), exist_ok=True)
@@ -597,6 +607,7 @@ def main():
             check_program_usage(tally, pipec, build, top)
             check_doctor(tally, pipec, build, top)
             check_waiting(tally, pipec, build, top)
+            check_outputs(tally, pipec, build, top)
             check_rees46(tally, build, top)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
