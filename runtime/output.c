@@ -20,7 +20,9 @@
 enum {
     BLOCK_BYTES = 64 * 1024,
     PAGE_BYTES = PIPE_PAGE_BYTES,
-    DIRECT_BYTES = 1024 * 1024 /* a flush from here on bypasses the page cache */
+    DIRECT_BYTES = 1024 * 1024,     /* a flush from here on bypasses the page cache */
+    EARLY_BYTES = 16 * 1024 * 1024, /* of one commit: more is written before it, and cut off again
+                                       if it does not come */
 };
 
 struct file_output {
@@ -34,6 +36,7 @@ struct file_output {
     bool headed, has_header; /* the format has a header; it is in the file */
     struct pipe_buf ready; /* appended, not flushed; of Avro whole blocks; behind a gap, so that */
     size_t gap;            /* pages of the file are pages of memory */
+    bool written;          /* of what is appended, some is in the file, not synced */
     struct pipe_buf block; /* of Avro: rows of the block that is being filled, */
     int64_t block_rows;    /* and how many */
     uint8_t sync[PIPE_SYNC_BYTES];
@@ -166,8 +169,11 @@ static void forget_rows(struct file_output *file)
 {
     file->ready.size = file->block.size = file->gap = 0;
     file->block_rows = 0;
+    file->written = false;
     file->output.pending_bytes = 0;
 }
+
+static bool write_appended(struct file_output *file);
 
 static bool file_append(struct pipe_output *output, struct pipe_str row)
 {
@@ -183,7 +189,8 @@ static bool file_append(struct pipe_output *output, struct pipe_str row)
         pipe_buf_add_byte(&file->ready, '\n');
     }
     output->pending_bytes = file->ready.size - file->gap + file->block.size;
-    return true;
+    /* What is behind the commit is cut off again if there is none; not of standard output. */
+    return file->is_stdout || file->ready.size - file->gap < EARLY_BYTES || write_appended(file);
 }
 
 /* A terminal or pipe that somebody else has set to non-blocking. */
@@ -275,21 +282,32 @@ static bool write_header(struct file_output *file)
     return ok;
 }
 
+/* What `ready` has, behind a header; not synced. */
+static bool write_appended(struct file_output *file)
+{
+    if (!file->has_header && !write_header(file))
+        return false;
+    if (!write_ready(file))
+        return false;
+    note_tail(file, file->ready.data + file->gap, file->ready.size - file->gap);
+    file->ready.size = file->gap = 0;
+    file->output.pending_bytes = file->block.size;
+    file->written = true;
+    return true;
+}
+
 static bool file_flush(struct pipe_output *output)
 {
     struct file_output *file = (struct file_output *)output;
     if (!file_check(output))
         return false;
     end_block(file);
-    if (file->has_header && file->ready.size == 0)
+    if (file->has_header && file->ready.size == 0 && !file->written)
         return true;
-    if (!file->has_header && !write_header(file))
-        return false;
-    if (!write_ready(file) || (!file->is_stdout && !check_length(file)))
+    if (!write_appended(file) || (!file->is_stdout && !check_length(file)))
         return false;
     if (!file->is_stdout && !output->config.unsynced && pipe_fdatasync(file->fd) != 0)
         return failed(file, "written to disk");
-    note_tail(file, file->ready.data + file->gap, file->ready.size - file->gap);
     mark_tail(file);
     forget_rows(file);
     return true;

@@ -41,8 +41,9 @@ struct pipe_output_config {
 struct pipe_output;
 
 struct pipe_output_ops {
-    /* One row, copied into memory (at most about the commit's size is held). Without line end,
-     * frame or separator. */
+    /* One row, copied into memory, without line end, frame or separator. Of a file at most some
+     * 16 MiB are held: what is more is written behind what is committed. Standard output gets
+     * nothing before flush. */
     bool (*append)(struct pipe_output *output, struct pipe_str row);
     /* Writes what was appended, fdatasync (files), sets output->length_bytes. Nothing appended:
      * does nothing. The header of a new CSV or Avro file is written by the first flush, also of an
@@ -62,10 +63,10 @@ struct pipe_output_ops {
 struct pipe_output {
     const struct pipe_output_ops *ops;
     struct pipe_output_config config;
-    int64_t length_bytes;       /* after the last flush; of standard output the bytes written */
+    int64_t length_bytes;       /* with what is written; of standard output the bytes written */
     int64_t committed_bytes;    /* set by the engine after each commit to length_bytes */
     struct pipe_file_mark mark; /* as of length_bytes; of files, from begin on */
-    uint64_t pending_bytes;     /* appended, not flushed */
+    uint64_t pending_bytes;     /* appended, not written */
     char error[1024]; /* when a call gave false: path, cause (also of a full disk), what to do */
 };
 

@@ -244,6 +244,54 @@ static void test_large_commit(void **state)
     check_container(path, 20000);
 }
 
+#define MANY_ROWS 20000 /* of a kilobyte: more than is held of one commit */
+static int64_t length_of(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? about.st_size : -1;
+}
+
+static void append_many(struct pipe_output *output)
+{
+    char name[1025] = "";
+    memset(name, 'n', 1024);
+    for (int i = 0; i < MANY_ROWS; i++) {
+        append(output, i, name);
+        assert_true(output->pending_bytes < 17 << 20);
+    }
+}
+
+/* One commit of more than is held in memory: what is written before it counts only with it. */
+static void test_more_than_is_held(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FORMATS; f++) {
+        const char *path = in_dir(f == 0 ? "more.jsonl" : f == 1 ? "more.csv" : "more.avro");
+        struct pipe_output *output = open_output(f, path, 0, false);
+        append(output, 1, "first");
+        commit(output);
+        int64_t committed = output->committed_bytes;
+        append_many(output);
+        assert_true(length_of(path) > committed + (16 << 20));
+        output->ops->rollback(output);
+        assert_int_equal(length_of(path), committed);
+        append_many(output);
+        commit(output);
+        int64_t length = output->committed_bytes;
+        assert_true(length == length_of(path) && length > MANY_ROWS * 1024);
+        append_many(output);
+        output->ops->close(output); /* as a kill does: it is cut off at the next start */
+        assert_true(length_of(path) > length);
+        output = open_output(f, path, length, true);
+        assert_int_equal(length_of(path), length);
+        append(output, 2, "last");
+        commit(output);
+        output->ops->close(output);
+        if (f == 2)
+            check_container(path, MANY_ROWS + 2);
+    }
+}
+
 static void check_config_refused(const struct pipe_output_config *config, const char *words)
 {
     char error[1024] = "";
@@ -733,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_rollback),
         cmocka_unit_test(test_large_commit),
+        cmocka_unit_test(test_more_than_is_held),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_device_full),
