@@ -120,7 +120,7 @@ struct pipe_run_options {
         has_start; /* given; else those of the run directory count */
     int64_t commit_ms, commit_bytes;
     uint32_t max_record_bytes;
-    uint64_t max_outputs;   /* bytes that one record may make; 0: 64 times max_record_bytes */
+    uint64_t max_outputs;   /* bytes that one record may make; 0: 256 times max_record_bytes */
     uint64_t state_bytes;   /* memory for the states of all tasks; 0: PIPE_STATE_BYTES */
     uint32_t batch_records; /* of one partition read at a time, at most; 0: 1024 */
     enum pipe_progress progress;

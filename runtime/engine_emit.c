@@ -6,7 +6,7 @@
 #include "engine.h"
 #include "metrics.h"
 
-#define MADE_RECORDS 64u /* what one record may make, in times of --max-record */
+#define MADE_RECORDS 256u /* what one record may make, in times of --max-record */
 
 /* The first byte pair of Avro's single-object encoding, then the fingerprint, little-endian. */
 static struct pipe_str frame_avro(struct engine_sink *sink, struct pipe_str value)

@@ -503,7 +503,7 @@ static const struct option_row run_rows[] = {
     {"--commit-interval", "D", "commit every D, for example 500ms", option_take_commit},
     {"--batch", "N", "read at most N records of a partition at a time (1024)", take_batch},
     {"--max-record", "SIZE", "refuse longer records (1MiB)", option_take_max_record},
-    {"--max-outputs", "SIZE", "stop at a record that makes more than this (64 times --max-record)",
+    {"--max-outputs", "SIZE", "stop at a record that makes more than this (256 times --max-record)",
      take_max_outputs},
     {"--state-memory", "SIZE",
      "ids, windows, sessions beyond this leave memory for the disk (512MiB), which is slower",
