@@ -143,6 +143,10 @@ class Case:
             except compare.Difference as difference:
                 raise compare.Difference(f"{directory.name}: {difference}") from None
 
+    def reconcile(self, directory):
+        """The program's own verdict on what it left."""
+        call([self.program, "reconcile", "run", "--progress", "never"], directory)
+
     def check(self, seed):
         """Raises Broken or compare.Difference."""
         rng = random.Random(seed)
@@ -156,13 +160,17 @@ class Case:
         self.compare(self.run("often", "--commit-interval", "1ms", "--batch", batch, *budget))
         budget = ["--state-memory", memory.choice(["1KiB", "512MiB"])]
         batch = str(rng.choice([1, 3, 20]))
-        self.compare(
-            self.run("killed", "--commit-interval", "1ms", "--batch", batch, *budget, kills=rng)
+        killed = self.run(
+            "killed", "--commit-interval", "1ms", "--batch", batch, *budget, kills=rng
         )
+        self.compare(killed)
+        self.reconcile(killed)
         if all(
             node["transport"] == "kafka" for node in self.plan["nodes"] if node["node"] == "source"
         ):
-            self.compare(self.run_in_steps(random.Random(f"steps {seed}")))
+            in_steps = self.run_in_steps(random.Random(f"steps {seed}"))
+            self.compare(in_steps)
+            self.reconcile(in_steps)
 
 
 def groups_of(plan, name):

@@ -192,7 +192,7 @@ class Generator(Sources):
             clauses.append("group by " + ", ".join(f.name for f in group))
         fields, items = self.window_aggregates(out)
         clauses.append("aggregate\n    " + ",\n    ".join(items))
-        self.window_times(clauses, out, kind, fields, items)
+        self.window_times(clauses, out, kind)
         time = [Field("window_start", out.time), Field("window_end", out.time)]
         tail = [Field("revision", INT32)] if out.corrections else []
         out.fields = time + [Field(f.name, f.kind, f.nullable) for f in group] + fields + tail
@@ -217,9 +217,8 @@ class Generator(Sources):
         )
         return f"window session gap {rng.choice(['500ms', '2s', '6s'])}{limit}"
 
-    def window_times(self, clauses, out, kind, fields, items):
+    def window_times(self, clauses, out, kind):
         rng = self.rng
-        overflow = any("sum(" in item for item in items) and self.wild
         if out.windowed:
             clauses.append(
                 "emit on close"
@@ -227,15 +226,9 @@ class Generator(Sources):
                 else rng.choice(["emit on close", "emit on final"])
             )
             return
-        emit = rng.choice(
-            ["close", "close", "final"] + (["update"] if kind != "session" and not overflow else [])
-        )
+        emit = rng.choice(["close", "close", "final"] + (["update"] if kind != "session" else []))
         lateness = 0
-        if (
-            (kind != "session" or emit == "final")
-            and rng.random() < 0.5
-            and not (overflow and emit != "final")
-        ):
+        if (kind != "session" or emit == "final") and rng.random() < 0.5:
             lateness = rng.choice([1000, 8000])
             clauses.append(f"lateness {lateness}ms")
         if rng.random() < 0.7:
