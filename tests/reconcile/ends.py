@@ -194,7 +194,10 @@ def other_paths_are_told(build):
     for words, wanted in (
         (["one"], "rows-2.csv is new since this run began; this run began with --path "),
         (["one"], "--path rows=rows-1.csv: give that, or use another directory than one"),
-        (["one", "--path", "rows=x-*.csv"], "no file matches 'x-*.csv'; this run began with"),
+        (
+            ["one", "--path", "rows=x-*.csv"],
+            "no file matches 'x-*.csv' in the working directory; this run began with",
+        ),
         (["both", *outputs, "--path", "rows=rows-1.csv"], "rows-2.csv is gone since"),
         (["both", *outputs, "--path", "rows=rows-1.csv"], "began without --path rows=…"),
     ):
