@@ -556,7 +556,10 @@ static void unnest_lines(struct pipe_task *task, const struct pipe_record *recor
     out.note_null = row->note_null;
     out.placed_at = row->placed_at;
     struct pipe_arena_mark mark = pipe_arena_mark(&task->arena);
+    (void)pipe_owned_take_grown();
     for (uint32_t i = 0; i < item_count; i++) {
+        if (!pipe_may_make(task, record, PIPE_ITEM_BYTES + pipe_owned_take_grown()))
+            return;
         out.item = items[i];
         out.item_index = (int32_t)i;
         count->elements++;

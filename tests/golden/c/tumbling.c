@@ -366,7 +366,7 @@ static void keep_by_shop(struct pipe_task *task, const struct pipe_record *recor
     struct pipe_window_hit hit = pipe_window(task, STATE_by_shop, record, false);
     if (hit.acc != NULL)
         update_by_shop(hit.acc, row);
-    for (uint32_t i = 0; i < hit.late; i++)
+    for (uint32_t i = 0; i < hit.late && pipe_may_make(task, record, PIPE_ITEM_BYTES); i++)
         late_by_shop(task, record, row, hit.late_end + i * PIPE_SECONDS(10));
 }
 
