@@ -261,6 +261,8 @@ static bool read_panes(struct pipe_window *st, struct window_entry *entry, uint6
 static bool read_sent(struct pipe_window *st, struct window_entry *entry, uint64_t count,
                       struct pipe_reader *in)
 {
+    if (st->sessions && count > 0)
+        return false;
     for (uint64_t i = 0; i < count; i++) {
         struct window_sent sent = {.save = true};
         if (!pipe_state_get_signed(in, &sent.end) || !window_read_sent(st, entry, &sent, in))

@@ -249,7 +249,7 @@ bool window_load(void *state, const void *key, size_t key_bytes, const void *val
     } else if (key_bytes >= WINDOW_PANE_KEY && bytes[0] == 'p') {
         if (!load_pane(st, bytes, key_bytes, &in))
             return false;
-    } else if (key_bytes >= 9 && bytes[0] == 's') {
+    } else if (key_bytes >= 9 && bytes[0] == 's' && !st->sessions) {
         if (!load_sent(st, bytes, key_bytes, &in))
             return false;
     } else {

@@ -171,15 +171,20 @@ def end_run(cwd, process, stop):
 
 
 def begin_run(lab, cwd, *options):
-    """A run that has rows in its table, and goes on."""
+    """A run that has committed rows in its table, and goes on (with options)."""
     command = [lab.click, "run", "--embedded", "run", *options, "--progress", "never"]
     resumes = (cwd / TABLE).exists()
     process = subprocess.Popen(
         command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     table = cwd / TABLE
-    while process.poll() is None and (not table.exists() or table.stat().st_size < 100):
-        time.sleep(0.01)
+    written = 0
+    for _ in range(2 if options else 1):  # the second time, what was written first is committed
+        while process.poll() is None and (
+            not table.exists() or table.stat().st_size <= max(100, written)
+        ):
+            time.sleep(0.01)
+        written = table.stat().st_size if table.exists() else 0
     while resumes and "resumed" not in process.stderr.readline() and process.poll() is None:
         pass
     return process

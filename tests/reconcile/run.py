@@ -121,6 +121,44 @@ def corrections_are_exact(build):
         raise Failure("other commits should have made another number of corrections")
 
 
+MUCH = 9 * 10**18  # of which two are no int64
+
+
+def amounts(step):
+    """In turn: little; too much in all; more that changes nothing, late; as much less, late."""
+    own = 7000 * step
+    given = {
+        0: [(own, 1)],
+        1: [(own, MUCH)],
+        2: [(own, 1), (own - 7000, 1)],
+        3: [(own - 14000, -MUCH)],
+    }
+    for partition in (0, 1):
+        for account in ("a", "b"):
+            for at, amount in 2 * given[step % 4]:
+                value = {"account": account, "amount": amount, "at": at}
+                yield {"key": account, "partition": partition, "value": value}
+
+
+def refused_corrections_are_exact(build):
+    """Rows of an open window that can't be made are rejected whenever they would be sent; a run
+    that ends meanwhile ends well."""
+    program, cwd = build.program("refusals"), build.scratch / "open"
+    cwd.mkdir()
+    for step in range(12):
+        rows = [json.dumps(row) + "\n" for row in amounts(step)]
+        (cwd / f"{step}.jsonl").write_text("".join(rows))
+        call([program, "inject", "--embedded", "run", f"{step}.jsonl"], cwd)
+        call([program, "run", "--embedded", "run", "--until-end", "--batch", "1"], cwd)
+        verdict = reconcile(program, cwd, True)
+    rows = {layer["name"]: layer["rows"] for layer in verdict["layers"]}
+    refused = (cwd / "refused.jsonl").read_text().splitlines()
+    if not rows["early_file"] or not rows["corrected_topic"] or len(set(refused)) == len(refused):
+        raise Failure(f"no equal rejects among {refused}, or no rows: {rows}")
+    drop_line(cwd / "refused.jsonl")
+    expect_different(reconcile(program, cwd, False), ["refused_file"])
+
+
 def files_are_exact(build):
     program = build.program("orders")
     cwd = build.base("orders", lambda where: make_orders(program, where))
@@ -689,6 +727,7 @@ TESTS = [
     text_ends_in_the_verdict,
     demo_is_exact,
     corrections_are_exact,
+    refused_corrections_are_exact,
     unfinished_is_exact,
     unfinished_files_are_exact,
     stopped_runs_add_up,

@@ -283,7 +283,8 @@ static void test_messages_of_the_grammar(void **state)
                  "error[PC1001]: unexpected `els`; expected an operator, another clause, ';'",
                  NULL);
     expect_error("stream a from b require x > 0;",
-                 "error[PC1001]: unexpected `;`; expected an operator, else", NULL);
+                 "error[PC1001]: unexpected `;`; expected an operator, else",
+                 "write `else 'reason'` behind the condition");
     expect_error("stream a from b select window;",
                  "error[PC1001]: unexpected `window`; expected an expression, '*'",
                  "`window` is a keyword; as a name it is written \"window\"");
@@ -320,11 +321,13 @@ static void test_groups(void **state)
                  NULL);
     expect_error(
         "stream a from b select a b;",
-        "error[PC1001]: unexpected `b`; expected an operator, as, another clause, ',', ';'", NULL);
+        "error[PC1001]: unexpected `b`; expected an operator, as, another clause, ',', ';'",
+        "a name stands behind `as`: `as b`");
     expect_error("sink a from b key group;", "error[PC1001]: unexpected `group`; expected a name",
                  "`group` is a keyword; as a name it is written \"group\"");
     expect_error("stream a from b where x is 3;",
-                 "error[PC1001]: unexpected `3`; expected not, null", NULL);
+                 "error[PC1001]: unexpected `3`; expected not, null",
+                 "`is` goes with `null` only: write `=`");
     expect_error("stream a from b where",
                  "error[PC1001]: unexpected end of the file; expected an "
                  "expression",
@@ -364,7 +367,7 @@ static void test_foreign_operators(void **state)
         {"&&", "write `and`"},
         {"!", "write `not`"},
         {"//", "a comment starts with `--`"},
-        {"/*", "a comment starts with `--` and ends with the line"},
+        {"/*", "a comment starts with `--` and ends with the line: write `--` in front of each"},
         {"::", "a conversion is `cast(value as type)`"},
         {"->", "a field of a record is `record.field`; of JSON text, `json_value(text, 'path')`"},
         {"=>", "in a row, `:` stands between column and value; `>=` is greater or equal"},
