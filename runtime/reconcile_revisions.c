@@ -5,7 +5,9 @@
  *
  * A row tells its window and revision, unless it is a reject: then rows of several revisions may be
  * the same bytes, and so may those of several windows. Which of its revisions such a row is of is
- * left open, between the least and the greatest; rows that several windows make have no order.
+ * left open, between the least and the greatest; rows that several windows make have no order. Nor
+ * have those of which more are found than such windows make: others, which are not corrected, or
+ * records make them as well.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -87,12 +89,17 @@ static void join(const struct made *made, uint64_t made_count, const struct foun
         const struct pipe_hash *row = &made[m].row;
         struct joined joined;
         bool one;
-        m += same_rows(made + m, made_count - m, &joined, &one);
+        uint64_t revisions = same_rows(made + m, made_count - m, &joined, &one);
+        m += revisions;
         while (f < found_count && pipe_hash_order(&found[f].row, row) < 0)
             f++;
-        for (; f < found_count && pipe_hash_order(&found[f].row, row) == 0; f++) {
+        uint64_t end = f;
+        while (end < found_count && pipe_hash_order(&found[end].row, row) == 0)
+            end++;
+        bool ordered = one && end - f <= revisions;
+        for (; f < end; f++) {
             joined.position = found[f].position;
-            if (one)
+            if (ordered)
                 pipe_spill_add(to, &joined);
         }
     }

@@ -314,8 +314,13 @@ def compare_revisions(sink, expected, actual):
 
 
 def without(rows, approx):
+    """Rows without these columns; a tombstone has none."""
     return [
-        (key, partition, tuple(cell for i, cell in enumerate(cells) if i not in approx))
+        (
+            key,
+            partition,
+            cells and tuple(cell for i, cell in enumerate(cells) if i not in approx),
+        )
         for key, partition, cells in rows
     ]
 
@@ -326,7 +331,7 @@ def compare_approx(sink, expected, actual, approx):
         groups[rest].append(row)
     for row, rest in zip(expected, without(expected, approx)):
         found = groups[rest].pop(0) if groups[rest] else None
-        for i in approx if found else []:
+        for i in approx if found and row[2] else []:
             if isinstance(row[2][i], values.Approx) and not row[2][i].holds(float(found[2][i])):
                 raise Difference(
                     f"{sink.name}: {sink.columns[i].name} is {found[2][i]}, "
