@@ -349,7 +349,7 @@ def test_tables_with_rows_of_their_own(env):
     with env.start_server() as server:
         run = Run(env, server)
         said = run.finish(2000)
-        brought = re.findall(r"([\d,]+)    brought into it by this run, in (\d+) batch(?:es)?", said)
+        brought = re.findall(r"([\d,]+)    brought into it by this run, in (\d+) batch", said)
         counts = [int(rows.replace(",", "")) for rows, _ in brought]
         assert counts == [run.rows(table) for table, _ in COLUMNS.values()], said
         said = run.finish(2000)
