@@ -11,7 +11,7 @@ SIM_DIFFERS := $(shell grep -lE 'PIPE_CRASH_POINT|def PIPE_DEBUG|\<(open|realpat
 SIM_RUNTIME := $(SIM_DIFFERS:runtime/%.c=$(BUILD)/sim/runtime/%.o) \
     $(filter-out $(SIM_DIFFERS:runtime/%.c=$(BUILD)/runtime/%.o) %/rocksdb_shim.o,$(RUNTIME_OBJECTS))
 SIM_WRAPPED := clock_gettime nanosleep getrandom open close write fdatasync fsync ftruncate \
-    realpath statx pipe_crash_point pipe_main engine_count_rejects_in
+    realpath stat statx pipe_crash_point pipe_main engine_count_rejects_in
 SIM_LIBS = $(filter-out -lrocksdb,$(RUNTIME_LIBS))
 
 $(BUILD)/sim/runtime/%.o: runtime/%.c
