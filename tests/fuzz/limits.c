@@ -1,8 +1,8 @@
 /*
  * limits.c: in each fuzz target, when it is done, and how long an input may take. It is done after
- * FUZZ_SECONDS_EACH on the clock, and once it has had half as much time of a processor, which comes
- * later where many programs want one. An input that takes 10 seconds of a processor is a finding:
- * that is the same beside other programs as alone, unlike the fuzzer's own limit.
+ * FUZZ_SECONDS_EACH on the clock, and once it has had a quarter as much time of a processor, which
+ * comes later where many programs want one. An input that takes 10 seconds of a processor is a
+ * finding: that is the same beside other programs as alone, unlike the fuzzer's own limit.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -77,7 +77,7 @@ __attribute__((constructor)) static void begin(void)
     if (seconds == NULL)
         return;
     handle(SIGALRM, time_over);
-    processor_ms = atol(seconds) * 1000 / 2;
+    processor_ms = atol(seconds) * 1000 / 4;
     processor_timer = make(CLOCK_PROCESS_CPUTIME_ID, SIGUSR1);
     set(make(CLOCK_MONOTONIC, SIGALRM), atol(seconds) * 1000);
 }

@@ -4,8 +4,8 @@
 #   tests/fuzz/run.sh [TARGET …]     only these
 #   tests/fuzz/run.sh --grow [TARGET …]   from new seeds too; afterwards the corpus is minimised
 # Environment: SECONDS_EACH (10), how long a target runs on the clock; it goes on after that until
-# it has had half as much time of a processor. SEED (1). JOBS (two for each processor), how many
-# targets run at a time: they then come to their end by both limits at about the same time.
+# it has had a quarter as much time of a processor. SEED (1). JOBS (two for each processor), how
+# many targets run at a time.
 # A finding is kept in tests/fuzz/findings/TARGET/: mend the fault and commit the input, which is
 # replayed first from then on.
 # Without clang's fuzzer (package libclang-rt-VERSION-dev) corpus and findings are replayed with
