@@ -23,8 +23,8 @@ static const char *const counter_names[] = {
 #undef COUNTER_NAME
 };
 
-#define IN_FLIGHT COUNTER_COUNT /* no counter: what one side of an exchange is ahead of the other  \
-                                 */
+/* Not a counter: what one side of an exchange is ahead of the other. */
+#define IN_FLIGHT COUNTER_COUNT
 
 /* In an equation all kinds of rejects are told apart; `rejected` alone is their sum in the table.
  */
